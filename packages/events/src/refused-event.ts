@@ -37,7 +37,7 @@ const refusedDetail = z.object({
 });
 export type RefusedDetail = z.output<typeof refusedDetail>;
 
-/** The requests of a tenant refused in one quarter of an hour for the same reason, alike in all that usage groups by. */
+/** The requests of a tenant refused in one quarter of an hour for the same reason, alike in all groups of usage. */
 const refusedEntry = z.object({
   tenant_id: z.uuid(),
   /** The code of the error. */

@@ -4,9 +4,9 @@
 export const keptRefusalsOfHour = 1_000;
 /** Groups of the refused requests of a tenant in a quarter of an hour. Beyond them requests are counted by code alone. */
 export const maxRefusedRows = 500;
-/** Counts of refused requests that arrive later are dead-lettered: then they are added up by day. */
+/** Counts of refused requests arriving later are dead-lettered: then they are added up by day. */
 export const lateRefusalDays = 2;
-/** Rows that one transaction deletes or adds up. */
+/** The rows of one transaction of a deletion or of sums by day. */
 export const refusedBatch = 2_000;
-/** Requests that one page of a list of refused requests reads; the page may be short, and the next one goes on. */
+/** Requests read for one page of a list of refused requests; the page may be short, and the next one goes on. */
 export const maxRefusedRead = 10_000;

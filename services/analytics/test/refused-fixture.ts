@@ -30,7 +30,7 @@ export const entryOf = (tenantId: string, fields: Partial<RefusedEntry> = {}): R
   ...fields,
 });
 
-/** An event with entries of this time, if they have none of their own. */
+/** An event with entries of this time, unless they have their own. */
 export const eventOf = (entries: readonly RefusedEntry[], at = new Date()): string =>
   writeRequestsRefused(
     'gatehouse/chat',

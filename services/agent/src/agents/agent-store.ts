@@ -74,7 +74,7 @@ export class AgentStore extends Store {
     );
   }
 
-  /** The names of those of these agents that the viewer may see. */
+  /** The names of the agents with these ids, as far as the viewer may see them. */
   names(viewer: Viewer, ids: readonly string[]): Promise<Pick<Agent, 'id' | 'key' | 'name'>[]> {
     return this.tenant(viewer.tenantId).all(
       `select id, key, name from agent.agents where ${visible} and id = any($4::uuid[])`,

@@ -21,7 +21,7 @@ const tenantsPerPage = 100;
 const pauseMs = 20;
 
 /**
- * Adds up counts of refused requests by day, two days later: clients that are refused add no rows without end. Every
+ * Adds up counts of refused requests by day, two days later: refused clients add no rows without end. Every
  * replica runs it without coordination.
  */
 export class RefusedDays {

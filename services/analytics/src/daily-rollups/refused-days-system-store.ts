@@ -5,7 +5,7 @@ import { turnOfRefusals } from '../shared/refused-turn-store.ts';
 /** Days before are over, and no counts of them are added any more. */
 const due = `date_bin('1 day', now() - interval '${lateRefusalDays} days 1 hour', 'epoch')`;
 
-/** The next tenants with refused requests that are due to be counted by day; empty after the last. */
+/** The next tenants with refused requests due to be counted by day; empty after the last. */
 export async function nextTenantsOfRefusals(pool: Pool, after: string, limit: number): Promise<string[]> {
   const oldestAfter = (tenantId: string): string =>
     `(select tenant_id, bucket from analytics.refused_usage where not is_day and tenant_id > ${tenantId}
@@ -24,7 +24,7 @@ export async function nextTenantsOfRefusals(pool: Pool, after: string, limit: nu
 
 /**
  * Adds some of a tenant's counts up by day, code, model, agent, channel and API key, and returns how many; fewer than
- * `refusedBatch` when no more are due. Rows cross no midnight of UTC and none of the time zone, so days stay exact.
+ * `refusedBatch` when no more are due. Rows cross midnight neither in UTC nor in the time zone, so days stay exact.
  */
 export async function addUpRefusals(pool: Pool, tenantId: string, zone: string): Promise<number> {
   return withTransaction(pool, async (client) => {

@@ -31,8 +31,8 @@ export class LateRefusals {
   /** One round. Throws when `signal` aborts. */
   async sweep(signal?: AbortSignal): Promise<void> {
     const deletions = Map.groupBy(await completedDeletions(this.#pool), ({ tenantId }) => tenantId);
-    for (const [tenantId, ofTenant] of deletions) {
-      const untilOf = new Map(ofTenant.map(({ digest, until }) => [digest.toString('hex'), until]));
+    for (const [tenantId, tenantDeletions] of deletions) {
+      const untilOf = new Map(tenantDeletions.map(({ digest, until }) => [digest.toString('hex'), until]));
       for (const table of tables)
         for await (const users of usersIn(this.#pool, table, tenantId)) {
           signal?.throwIfAborted();

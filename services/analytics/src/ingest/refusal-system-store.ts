@@ -11,7 +11,7 @@ const entriesWith = (columns: string): string => `json_to_recordset($1::json) as
 
 /**
  * Adds counts of refused requests and keeps single ones, in one transaction, once for each id. One event at a time is
- * stored, so the bounds of tenants hold. Returns those that come too late, which may have been added.
+ * stored, so the bounds of tenants hold. Returns the entries of too long ago, which may have been added.
  */
 export async function insertRefusals(
   pool: Pool,

@@ -32,7 +32,7 @@ export class NamesClient {
     this.#dependencies = dependencies;
   }
 
-  /** Keys and names of agents that the viewer may see, by id. Skips nulls. */
+  /** Keys and names of agents visible to the viewer, by id. Skips nulls. */
   agents(viewer: Viewer, ids: Iterable<string | null>): Promise<ReadonlyMap<string, AgentName>> {
     return this.#byId(ids, async (some) => {
       const { agent } = this.#dependencies;
@@ -58,7 +58,7 @@ export class NamesClient {
   }
 
   /**
-   * The id of the tenant that an owner's filter names by id or slug; null without a filter. Throws a 400 for an unknown
+   * The id of the tenant in an owner's filter, which has an id or a slug; null without a filter. Throws a 400 for an unknown
    * slug, and 503 while the tenant service is away.
    */
   async tenantOf({ tenant: ref, tenant_id: id }: TenantFilter): Promise<string | null> {
@@ -70,8 +70,8 @@ export class NamesClient {
     if (isUuid(ref)) return ref;
     const { tenant } = this.#dependencies;
     const { tenants } = await tenant.call('describeTenants', { ids: [], slug: ref }, { deadlineMs });
-    const found = tenants.find(({ slug }) => slug === ref);
-    if (found === undefined)
+    const known = tenants.find(({ slug }) => slug === ref);
+    if (known === undefined)
       throw new AppError(
         'invalid_value',
         `Invalid value for tenant: there is no tenant ${JSON.stringify(ref)}.`,
@@ -79,7 +79,7 @@ export class NamesClient {
           param: 'tenant',
         },
       );
-    return found.id;
+    return known.id;
   }
 
   /** The names of the agents and API keys of these runs. */
@@ -105,9 +105,9 @@ export class NamesClient {
     const { tenant, agent } = this.#dependencies;
     const { tenantId } = viewer;
     const search = { ids: [], namePrefix };
-    const ofAgents = { ...sightOf(viewer), ...search };
+    const agentSearch = { ...sightOf(viewer), ...search };
     const [agents, apiKeys] = await Promise.all([
-      this.#orNone(async () => (await agent.call('describeAgents', ofAgents, { deadlineMs })).agents),
+      this.#orNone(async () => (await agent.call('describeAgents', agentSearch, { deadlineMs })).agents),
       this.#orNone(
         async () => (await tenant.call('describeKeys', { tenantId, ...search }, { deadlineMs })).keys,
       ),

@@ -17,7 +17,7 @@ export interface ListPlace {
   to: Date;
 }
 
-/** The keys of each order. A duration is an integer of PostgreSQL; a time that is none has no number. */
+/** The keys of each order. A duration is an integer of PostgreSQL. */
 const keys = {
   started_at: z
     .string()
@@ -31,13 +31,13 @@ const keys = {
 };
 type Sort = keyof typeof keys;
 
-/** Rejects days that their month does not have, which `Date` reads as days of the next one. */
+/** Rejects days beyond the end of their month, which `Date` reads as days of the next one. */
 function isTime(text: string): boolean {
   const time = new Date(text);
   return !Number.isNaN(time.getTime()) && time.toISOString().slice(0, 19) === text.slice(0, 19);
 }
 
-/** The last time that `toISOString` writes with four digits of a year. */
+/** The last time with four digits of its year in `toISOString`. */
 const lastMs = Date.parse('9999-12-31T23:59:59.999Z');
 const time = z.int().min(0).max(lastMs);
 const shape = z

@@ -25,7 +25,7 @@ const afterAll: ListPosition = { key: '-infinity', id: '00000000-0000-0000-0000-
 export class RefusedListStore extends Store {
   readonly #maxRead: number;
 
-  /** `pool` acts as `analytics_app`. `maxRead` is the number of requests that one page reads. */
+  /** `pool` acts as `analytics_app`. `maxRead`: the number of requests read for one page. */
   constructor(pool: Pool, maxRead = maxRefusedRead) {
     super(pool);
     this.#maxRead = maxRead;

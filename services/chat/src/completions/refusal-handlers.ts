@@ -44,8 +44,8 @@ interface FailedRequest {
 }
 
 /**
- * The model of the catalogue that a request is for. Counts have no name that only a client knows: any number of them
- * could be invented, and operators see counts.
+ * The model of the catalogue in a request. Counts have no names of clients: any number of them could be invented, and
+ * operators see counts.
  */
 function knownModel(
   catalogue: Pick<Catalogue, 'listedId'>,

@@ -29,9 +29,9 @@ export class LateContents {
   /** One round. Throws when `signal` aborts. */
   async sweep(signal?: AbortSignal): Promise<void> {
     const tombstones = Map.groupBy(await recentTombstones(this.#pool, '30 days'), ({ tenantId }) => tenantId);
-    for (const [tenantId, ofTenant] of tombstones) {
+    for (const [tenantId, tenantDeletions] of tombstones) {
       const untilOf = new Map(
-        ofTenant.map(({ digest, requestedAtMs }) => [digest.toString('hex'), requestedAtMs]),
+        tenantDeletions.map(({ digest, requestedAtMs }) => [digest.toString('hex'), requestedAtMs]),
       );
       for await (const users of usersIn(this.#pool, 'chat.run_contents', tenantId)) {
         signal?.throwIfAborted();

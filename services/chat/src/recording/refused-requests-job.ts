@@ -17,7 +17,7 @@ export class RefusedRequestsPublisher {
   readonly #sink: EventSink | null;
   readonly #log: Logger;
   readonly #loop: BackgroundLoop;
-  /** Entries that are not sent yet, from `#next` on. */
+  /** Entries to send, from `#next` on. */
   #entries: readonly RefusedEntry[] = [];
   #next = 0;
   /** The event under way. */
@@ -51,7 +51,7 @@ export class RefusedRequestsPublisher {
     );
   }
 
-  /** Entries that were taken before come first. */
+  /** Entries taken earlier come first. */
   async #publish(): Promise<void> {
     if (this.#sink !== null) await this.#send(this.#sink);
     if (this.counts.isEmpty) return;

@@ -26,7 +26,7 @@ export interface DescribeAgentsRequest {
   namePrefix?:
     | string
     | undefined;
-  /** Leaves out private agents of other users than `user_id`. Without it, as from an earlier release, none is left out. */
+  /** Leaves out private agents of other users than `user_id`. Without it, as from an earlier release, all are named. */
   onlyVisible: boolean;
   /** The acting user; empty without one. */
   userId: string;
