@@ -102,6 +102,8 @@ export function callsOfOwner(tenant: string): Call[] {
   return lists('owner', {
     'Spending by tenant': `/internal/v1/owner/costs/summary?${days({ group_by: 'tenant' })}`,
     'Spending by day and tenant': `/internal/v1/owner/costs/summary?${days({ group_by: 'day,tenant' })}`,
+    'Spending: usage by tenant': `/internal/v1/owner/usage/summary?${days({ group_by: 'tenant' })}`,
+    'Spending: budgets': '/internal/v1/owner/budgets?limit=5',
     'names: tenants': '/internal/v1/owner/tenants?limit=200',
     Tenants: '/internal/v1/owner/tenants?limit=50',
     'Tenants: search': '/internal/v1/owner/tenants?limit=50&q=other%20900',

@@ -31,7 +31,7 @@ const known: readonly [prefixes: string, name: string, description: string][] = 
   ['login session sessions', 'Sessions', 'People who are logged in with a browser'],
   ['users.data users.data.deletions', 'Users', 'The data of end users'],
   ['owner.api-keys', 'Owner: API keys', 'Owner keys, and admin keys of tenants'],
-  ['owner.tenants', 'Owner: tenants', 'Tenants, their limits and settings'],
+  ['owner.tenants owner.budgets', 'Owner: tenants', 'Tenants, their limits, budgets and settings'],
   ['owner.audit-log', 'Owner: audit log', 'Administrative changes'],
   ['owner.providers', 'Owner: providers', 'Health of providers and their keys'],
   ['owner.usage owner.costs', 'Owner: usage and costs', 'Usage and costs of all tenants'],

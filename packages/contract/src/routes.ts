@@ -24,6 +24,7 @@ import * as messages from './messages.ts';
 import * as openai from './openai.ts';
 import * as openapi from './openapi.ts';
 import * as ownerApiKeys from './owner-api-keys.ts';
+import * as ownerBudgets from './owner-budgets.ts';
 import * as ownerModels from './owner-models.ts';
 import * as ownerProviders from './owner-providers.ts';
 import * as ownerSystem from './owner-system.ts';
@@ -83,6 +84,7 @@ export const resources = [
   channelMessages,
   channelConsents,
   ownerApiKeys,
+  ownerBudgets,
   ownerModels,
   ownerProviders,
   ownerSystem,

@@ -8,6 +8,7 @@ import { Resource, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
 import { oldSpend } from '../src/limits/budget-spend-store.ts';
 import { limitsOf, Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
+import { zoneAtHour } from './zone-at-hour.ts';
 
 let service: TenantServiceUnderTest;
 beforeAll(async () => {
@@ -17,13 +18,6 @@ afterAll(() => service.stop());
 
 const usd = usdOf(1_000n);
 const money = (needs: bigint[]) => ({ resource: Resource.BUDGET, needs });
-
-/** A zone where it is that hour now. */
-function zoneAtHour(hour: number): string {
-  const ahead = hour - new Date().getUTCHours();
-  const offset = ahead < -12 ? ahead + 24 : ahead > 14 ? ahead - 24 : ahead;
-  return offset === 0 ? 'Etc/GMT' : `Etc/GMT${offset > 0 ? '-' : '+'}${Math.abs(offset)}`;
-}
 
 async function change(tenant: TestTenant, body: Record<string, unknown>): Promise<void> {
   const { status } = await service.call('PATCH', `/internal/v1/owner/tenants/${tenant.id}`, { body });

@@ -4,7 +4,9 @@ import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { hourMs } from '@gatehouse/kit/bounds';
 import { lease } from './lease-rpc.ts';
 import { LeaseSystemStore } from './lease-system-store.ts';
+import { budgetHandlers } from './budget-handlers.ts';
 import { oldSpend } from './budget-spend-store.ts';
+import { BudgetSystemStore } from './budget-system-store.ts';
 import { limitHandlers } from './limit-handlers.ts';
 import { LimitStore } from './limit-store.ts';
 import { LimitSystemStore, oldSettlements } from './limit-system-store.ts';
@@ -20,7 +22,10 @@ export function createLimits({ log }: Shell, base: BaseDependencies) {
   const hourly = (task: string, round: () => Promise<boolean>) =>
     new PeriodicWork({ task, log, everyMs: hourMs, round });
   return {
-    handlers: limitHandlers(new LimitStore(base.app), memoryUsageOf(base.memory)),
+    handlers: {
+      ...limitHandlers(new LimitStore(base.app), memoryUsageOf(base.memory)),
+      ...budgetHandlers(new BudgetSystemStore(base.system)),
+    },
     rpcs: { lease: lease(leases), settle: settle(leases, systemStore) },
     parts: [
       ...cleanUp(log, base.system, [oldSettlements, oldSpend]),
