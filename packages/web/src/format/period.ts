@@ -1,4 +1,4 @@
-import { dayAfter, dayIn, daysBetween, startOfDay } from './times.ts';
+import { dayAfter, dayIn, dayLabel, daysBetween, startOfDay } from './times.ts';
 
 /** The periods of all figures of a page. */
 export const periods = {
@@ -8,10 +8,23 @@ export const periods = {
   month: 'This month',
   last_month: 'Last month',
 } as const;
-export type PeriodName = keyof typeof periods;
+/** A period by its name, or one day such as `2026-03-29`. */
+export type PeriodName = keyof typeof periods | Day;
+type Day = `${number}-${number}-${number}`;
 
 export function isPeriod(text: string): text is PeriodName {
-  return Object.hasOwn(periods, text);
+  return Object.hasOwn(periods, text) || isDay(text);
+}
+
+function isDay(text: string): text is Day {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
+  const at = new Date(text);
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text);
+}
+
+/** The periods to choose from, with the chosen one. */
+export function periodOptions(chosen: string): Readonly<Record<string, string>> {
+  return isDay(chosen) ? { ...periods, [chosen]: dayLabel(chosen) } : periods;
 }
 
 /** Days of a tenant, both included. */
@@ -22,6 +35,7 @@ export interface Days {
 
 /** The days of a period at a moment, by the tenant's calendar. */
 export function daysOf(name: PeriodName, now: Date, zone: string): Days {
+  if (isDay(name)) return { first: name, last: name };
   const today = dayIn(now, zone);
   const month = `${today.slice(0, 8)}01`;
   switch (name) {

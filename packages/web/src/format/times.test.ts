@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { daysBefore, daysOf, rangeOf, type PeriodName } from './period.ts';
+import { daysBefore, daysOf, isPeriod, periodOptions, rangeOf, type PeriodName } from './period.ts';
 import { dayAfter, dayIn, daysBetween, shortTimeIn, startOfDay, timeIn } from './times.ts';
 
 const zones = [
@@ -68,6 +68,16 @@ describe('times', () => {
 
 describe('periods', () => {
   const now = new Date('2026-03-31T23:30:00Z');
+
+  it('are a name or one day of the calendar', () => {
+    expect(['7d', 'month', '2026-03-29', '2028-02-29'].every(isPeriod)).toBe(true);
+    expect(['', '8d', '2026-02-29', '2026-13-01', '2026-3-29', '2026-03-29T00'].some(isPeriod)).toBe(false);
+    const day = { first: '2026-03-29', last: '2026-03-29' };
+    expect(daysOf('2026-03-29', now, 'Europe/Berlin')).toEqual(day);
+    expect(daysBefore('2026-03-29', day)).toEqual({ first: '2026-03-28', last: '2026-03-28' });
+    expect(periodOptions('2026-03-29')).toMatchObject({ '7d': 'Last 7 days', '2026-03-29': 'Mar 29' });
+    expect(periodOptions('7d')).not.toHaveProperty('2026-03-29');
+  });
 
   it('are days of the tenant, whose calendar may be a month ahead', () => {
     expect(daysOf('today', now, 'UTC')).toEqual({ first: '2026-03-31', last: '2026-03-31' });

@@ -3,7 +3,7 @@ import {
   daysBefore,
   daysOf,
   isPeriod,
-  periods,
+  periodOptions,
   rangeOf,
   type Days,
   type PeriodName,
@@ -40,5 +40,7 @@ export function usePeriod(fallback: PeriodName = '30d'): Period {
 
 export function PeriodChoice({ period }: { period: Period }) {
   const [, set] = useParameter('period');
-  return <Choice label="Period" value={period.name} onChange={set} options={periods} />;
+  return (
+    <Choice<string> label="Period" value={period.name} onChange={set} options={periodOptions(period.name)} />
+  );
 }
