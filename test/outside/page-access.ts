@@ -20,7 +20,7 @@ import { check, mustHold } from './step.ts';
 /** A step of `make test-outside` (32-pages.sh): keys and sessions of a person, and the way back after a logout. */
 
 interface Settings {
-  previews: { enabled: boolean };
+  content: string;
   user_keys: { max: number };
 }
 
@@ -45,16 +45,16 @@ try {
     await logInAfresh(page, credentials.admin_key, '/app/settings');
     await settle(page);
     const wrong = await faults(page);
-    await choose(page, 'Trace previews', before.body.previews.enabled ? 'off' : 'on');
+    const content = before.body.content === 'full' ? 'previews' : 'full';
+    await choose(page, 'Stored text of runs', content);
     await fill(page, 'Personal keys per user', '0');
     await click(page, 'Save');
     await page.waitForFunction(`/Saved/.test(document.body.textContent)`, patience);
     const after = await api<Settings>('/v1/tenant/settings', credentials.admin_key);
-    const { previews, user_keys: keys } = before.body;
+    const { user_keys: keys } = before.body;
     await api('/v1/tenant/settings', credentials.admin_key, before.body, 'PATCH');
     const expected = {
-      ...before.body,
-      previews: { ...previews, enabled: !previews.enabled },
+      ...{ ...before.body, content },
       user_keys: { ...keys, max: keys.max * 10 },
     };
     if (!isDeepStrictEqual(after.body, expected)) wrong.push(JSON.stringify(after.body));

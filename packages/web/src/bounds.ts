@@ -10,5 +10,7 @@ export const mostNames = 1_000;
 export const mostColours = 8;
 /** Figures beside the chosen bar of a chart. */
 export const mostFigures = 12;
+/** The newest messages of a run; earlier ones are behind a button. */
+export const mostMessages = 20;
 /** Between two looks at the progress of a deletion. */
 export const progressMs = 2_000;

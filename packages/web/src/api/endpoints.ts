@@ -50,6 +50,7 @@ import type {
   SearchResult,
 } from '@gatehouse/contract/memory';
 import type { CreatePersonalKey, PersonalKey, MemberSession } from '@gatehouse/contract/personal-keys';
+import type { budgetList } from '@gatehouse/contract/owner-budgets';
 import type { CreateProviderKey, ProviderKey } from '@gatehouse/contract/provider-keys';
 import type { OwnerModel } from '@gatehouse/contract/owner-models';
 import type { ProviderDeployment } from '@gatehouse/contract/owner-providers';
@@ -62,9 +63,15 @@ import type {
   PatchTenant,
   Tenant,
 } from '@gatehouse/contract/tenants';
+import type { TraceContent } from '@gatehouse/contract/trace-content';
 import type { Trace, tracePage } from '@gatehouse/contract/traces';
 import type { createPreview, TransferPreview, WireTransfer } from '@gatehouse/contract/transfers';
-import type { CostSummary, ownerCostSummary, UsageSummary } from '@gatehouse/contract/usage';
+import type {
+  CostSummary,
+  ownerCostSummary,
+  ownerUsageSummary,
+  UsageSummary,
+} from '@gatehouse/contract/usage';
 import type { UserDataDeletion } from '@gatehouse/contract/users';
 import type { WebhookCall, WebhookCallWithResult, WebhookDelivery } from '@gatehouse/contract/webhook-calls';
 import type {
@@ -92,7 +99,14 @@ type Paged = 'limit' | 'cursor';
 /** Parameters with the runs of a summary and of an export: the period and its groups. */
 type Selected = 'from' | 'to' | 'timezone' | 'group_by';
 
-type RunFilter = 'model' | 'provider' | 'channel' | 'agent_id' | 'api_key_id' | 'user_id' | 'session_id';
+/** Filters of runs, also in summaries. */
+type RunFilter = 'model' | 'provider' | 'channel' | 'dialect' | 'agent_id' | 'api_key_id' | 'user_id';
+
+/** Filters of lists of runs alone. */
+type ListFilter = 'session_id' | 'status' | 'error_code' | 'min_cost_usd' | 'min_duration_ms';
+
+/** Filters of runs of all tenants. */
+type OwnerFilter = 'tenant_id' | 'model' | 'provider' | 'channel';
 
 /** A list in the shape of OpenAI's API. */
 interface ObjectList<Item> {
@@ -117,18 +131,19 @@ export interface Endpoints {
   'GET /v1/whoami': { answer: z.output<typeof whoami> };
   'GET /v1/limits': { answer: LimitList };
   'GET /v1/models': { answer: z.output<typeof modelList> };
-  'GET /v1/usage/summary': { query: Query<Selected>; answer: UsageSummary };
+  'GET /v1/usage/summary': { query: Query<Selected | RunFilter>; answer: UsageSummary };
   'GET /v1/costs/summary': { query: Query<Selected>; answer: CostSummary };
   'GET /v1/costs/export': { query: Query<Selected | 'format'>; answer: Blob };
   'GET /v1/traces/follow': {
-    query: Query<Paged | 'since' | 'agent_id' | 'session_id' | 'user_id' | 'status'>;
+    query: Query<Paged | 'since' | 'agent_id' | 'session_id' | 'user_id' | 'status' | 'channel'>;
     answer: z.output<typeof tracePage>;
   };
   'GET /v1/traces': {
-    query: Query<Paged | 'from' | 'to' | 'q' | 'sort' | 'status' | 'error_code' | RunFilter>;
+    query: Query<Paged | 'from' | 'to' | 'q' | 'sort' | RunFilter | ListFilter>;
     answer: List<Trace>;
   };
   'GET /v1/traces/{id}': { answer: Trace };
+  'GET /v1/traces/{id}/content': { answer: TraceContent };
   'GET /v1/agents': { query: Query<Paged | 'status' | 'q'>; answer: List<Agent> };
   'POST /v1/agents': { body: Partial<CreateAgent>; answer: Agent };
   'GET /v1/agents/{agentID}': { answer: Agent };
@@ -254,11 +269,19 @@ export interface Endpoints {
   'POST /v1/tenant/resource-transfers/previews/{id}/accept': { answer: TransferPreview };
   'POST /v1/tenant/resource-transfers': { body: { preview_id: string }; answer: WireTransfer };
   'GET /v1/tenant/resource-transfers': { query: Query<Paged>; answer: List<WireTransfer> };
+  'GET /internal/v1/owner/usage/summary': {
+    query: Query<Selected | OwnerFilter>;
+    answer: z.output<typeof ownerUsageSummary>;
+  };
   'GET /internal/v1/owner/costs/summary': {
-    query: Query<Selected | 'tenant_id'>;
+    query: Query<Selected | OwnerFilter>;
     answer: z.output<typeof ownerCostSummary>;
   };
-  'GET /internal/v1/owner/costs/export': { query: Query<Selected | 'tenant_id' | 'format'>; answer: Blob };
+  'GET /internal/v1/owner/costs/export': { query: Query<Selected | OwnerFilter | 'format'>; answer: Blob };
+  'GET /internal/v1/owner/budgets': {
+    query: Query<'limit' | 'tenant_id'>;
+    answer: z.output<typeof budgetList>;
+  };
   'GET /internal/v1/owner/tenants': { query: Query<Paged | 'status' | 'q'>; answer: List<Tenant> };
   'POST /internal/v1/owner/tenants': {
     body: z.input<typeof createTenant>;

@@ -12,6 +12,7 @@ interface Filters {
   user_id: string;
   session_id: string;
   agent_id: string;
+  channel: string;
 }
 
 export interface Followed {

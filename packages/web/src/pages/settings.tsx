@@ -8,6 +8,12 @@ import { useFields } from '../parts/use-fields.ts';
 
 const onOff = { on: 'on', off: 'off' };
 
+const contents = {
+  off: 'nothing',
+  previews: 'previews',
+  full: 'full content',
+};
+
 /** The settings of the tenant for its admins. */
 export function Settings() {
   const known = useAnswer('GET /v1/tenant/settings', {});
@@ -17,10 +23,10 @@ export function Settings() {
 /** The fields as text. */
 type Draft = ReturnType<typeof draftOf>;
 
-function draftOf({ timezone, previews, user_keys: keys }: AdminTenantSettings) {
+function draftOf({ timezone, content, previews, user_keys: keys }: AdminTenantSettings) {
   return {
     timezone,
-    previews: previews.enabled ? 'on' : 'off',
+    content,
     chars: String(previews.max_chars),
     keys: keys.enabled ? 'on' : 'off',
     keysEach: String(keys.max),
@@ -31,13 +37,11 @@ function draftOf({ timezone, previews, user_keys: keys }: AdminTenantSettings) {
 /** The members changed by the person: others may have been changed elsewhere. */
 function changesOf(before: Draft, draft: Draft): PatchOwnSettings {
   const isChanged = (name: keyof Draft): boolean => draft[name] !== before[name];
-  const { timezone, previews, chars, keys, keysEach, days } = draft;
+  const { timezone, content, chars, keys, keysEach, days } = draft;
   return {
     ...(isChanged('timezone') && { timezone }),
-    previews: {
-      ...(isChanged('previews') && { enabled: previews === 'on' }),
-      ...(isChanged('chars') && { max_chars: Number(chars) }),
-    },
+    ...(isChanged('content') && { content }),
+    ...(isChanged('chars') && { previews: { max_chars: Number(chars) } }),
     user_keys: {
       ...(isChanged('keys') && { enabled: keys === 'on' }),
       ...(isChanged('keysEach') && { max: Number(keysEach) }),
@@ -71,10 +75,10 @@ function SettingsForm({ settings }: { settings: AdminTenantSettings }) {
           hint="For example Europe/Berlin, for days and times on pages. Budgets keep the time zone that your operator has set"
         />
         <Choice
-          label="Trace previews"
-          {...field('previews')}
-          options={onOff}
-          hint="The beginning of each prompt and response, in traces"
+          label="Stored text of runs"
+          {...field('content')}
+          options={contents}
+          hint="Previews are the beginning of each prompt and response. Full content adds messages, tool calls and passages from memory of new runs, encrypted, for admins and the user of the run"
         />
         <TextField label="Preview length in characters" {...field('chars')} isRequired isWhole />
         <Choice label="Personal API keys" {...field('keys')} options={onOff} />

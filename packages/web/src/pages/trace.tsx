@@ -1,88 +1,137 @@
 import type { Span, Trace as TraceData } from '@gatehouse/contract/traces';
+import { useState } from 'preact/hooks';
 import { useAnswer } from '../api/use-answer.ts';
 import { count, milliseconds } from '../format/amounts.ts';
 import { amountColumn, durationColumn, figureColumn, textColumn, timeColumn } from '../parts/columns.tsx';
+import { Facts } from '../parts/facts.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
 import { Money } from '../parts/money.tsx';
 import { Name } from '../parts/name.tsx';
 import { DataTable, type DataColumn } from '../parts/data-table.tsx';
+import { RefusalAdvice } from '../parts/refusal-advice.tsx';
+import { RunContent } from '../parts/run-content.tsx';
 import { Status } from '../parts/status.tsx';
+import { Tabs } from '../parts/tabs.tsx';
 import { Time } from '../parts/time.tsx';
 import { Waterfall } from '../parts/waterfall.tsx';
+import { may } from '../shell/rights.ts';
+import { usePerson } from '../shell/session.tsx';
 import type { PageProps } from './page.ts';
 
-/** One run with its steps. */
+/** One run: its facts, its steps over time, and its content. */
 export function Trace({ id }: PageProps) {
   const known = useAnswer('GET /v1/traces/{id}', { params: { id } });
   return (
     <KnownAnswer known={known}>
       {(trace) => (
         <>
-          <Facts trace={trace} />
-          <h2>Steps</h2>
-          <Waterfall trace={trace} spans={trace.spans ?? []} />
-          <DataTable
-            caption="Steps in the order of their start"
-            file={`steps-${id}.csv`}
-            columns={columns}
-            rows={trace.spans ?? []}
-            keyOf={({ id: span }) => span}
-            empty="The run has no step."
-          />
-          <Preview title="Input" text={trace.input_preview} />
-          <Preview title="Output" text={trace.output_preview} />
+          <RunError trace={trace} />
+          <Facts facts={factsOf(trace)} />
+          {trace.status === 'refused' ? null : (
+            <Tabs
+              label="The run"
+              tabs={{ Steps: <Steps trace={trace} />, Content: <RunContent trace={trace} /> }}
+            />
+          )}
         </>
       )}
     </KnownAnswer>
   );
 }
 
-function Facts({ trace }: { trace: TraceData }) {
-  const facts = {
+function RunError({ trace: { status, error, agent_id: agentId } }: { trace: TraceData }) {
+  if (error === null) return null;
+  return (
+    <div class="problem">
+      <p>{error.message}</p>
+      <p class="faint">
+        <code>{error.type}</code>
+      </p>
+      {status === 'refused' ? (
+        <p>
+          <RefusalAdvice code={error.type} agentId={agentId} />
+        </p>
+      ) : null}
+    </div>
+  );
+}
+
+function factsOf(trace: TraceData) {
+  const { agent_id: agent, api_key_id: key, user_id: user, session_id: session } = trace;
+  return {
     Status: <Status state={trace.status} />,
-    Started: <Time at={trace.started_at} isExact />,
-    Ended: <Time at={trace.ended_at} isExact otherwise="running" />,
+    Cost: <Cost trace={trace} />,
     Duration: milliseconds(trace.duration_ms),
-    Agent: <AgentName trace={trace} />,
-    Model: trace.response_model ?? trace.request_model,
-    Provider: trace.provider ?? '–',
-    Key: <KeyName trace={trace} />,
+    'First token': trace.time_to_first_token_ms === null ? null : milliseconds(trace.time_to_first_token_ms),
+    Tokens: `${count(trace.input_tokens)} in, ${count(trace.output_tokens)} out`,
+    Model: trace.response_model ?? (trace.request_model === '' ? '–' : trace.request_model),
+    Provider: trace.provider,
+    Agent: agent === null ? null : <AgentName id={agent} name={trace.agent_key} />,
+    Key:
+      key === null ? '–' : <Name id={key} name={trace.api_key_name} href={runsWith({ api_key_id: key })} />,
     API: trace.dialect ?? '–',
     Program: trace.client ?? '–',
-    User: trace.user_id ?? '–',
-    Session: trace.session_id ?? '–',
-    Tokens: `${count(trace.input_tokens)} in, ${count(trace.output_tokens)} out`,
-    Cost: trace.cost_usd === null ? 'unpriced' : <Money amount={trace.cost_usd} />,
+    Channel: trace.channel,
+    User: user === null ? '–' : <a href={runsWith({ user_id: user })}>{user}</a>,
+    Session: session === null ? '–' : <a href={runsWith({ session_id: session })}>{session}</a>,
+    Started: <Time at={trace.started_at} isExact />,
+    Ended: <Time at={trace.ended_at} isExact otherwise="running" />,
     'Trace ID': <code>{trace.trace_id}</code>,
   };
+}
+
+function AgentName({ id, name }: { id: string; name: string | null }) {
+  const href = may(usePerson(), { scope: 'agents.write' }) ? `/app/agents/${id}` : runsWith({ agent_id: id });
+  return <Name id={id} name={name} href={href} />;
+}
+
+/** The list of runs of the last 30 days with a filter. */
+function runsWith(filter: Record<string, string>): string {
+  return `/app/traces?${new URLSearchParams({ period: '30d', ...filter }).toString()}`;
+}
+
+function Cost({
+  trace: { cost_usd: cost, usage_estimated: isEstimated, own_key: isOwn },
+}: {
+  trace: TraceData;
+}) {
+  if (cost === null) return <>unpriced</>;
   return (
     <>
-      {trace.error === null ? null : (
-        <div class="problem">
-          <p>{trace.error.message}</p>
-          <p class="faint">
-            <code>{trace.error.type}</code>
-          </p>
-        </div>
-      )}
-      <dl class="facts">
-        {Object.entries(facts).map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Money amount={cost} figure="cost_usd" />
+      {isEstimated ? ', estimated' : null}
+      {isOwn ? ', with your own provider key' : null}
     </>
   );
 }
 
-function AgentName({ trace: { agent_id: id, agent_key: name } }: { trace: TraceData }) {
-  return id === null ? <>–</> : <Name id={id} name={name} href={`/app/agents/${id}`} />;
-}
-
-function KeyName({ trace: { api_key_id: id, api_key_name: name } }: { trace: TraceData }) {
-  return id === null ? <>–</> : <Name id={id} name={name} />;
+function Steps({ trace }: { trace: TraceData }) {
+  const [isOpen, setOpen] = useState(false);
+  const spans = trace.spans ?? [];
+  if (spans.length === 0)
+    return (
+      <p class="faint">
+        {trace.ended_at === null ? 'Steps appear when the run ends.' : 'The run has no step.'}
+      </p>
+    );
+  return (
+    <>
+      <Waterfall trace={trace} spans={spans} />
+      <details class="chart-table" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+        <summary>Show as a table</summary>
+        {isOpen ? (
+          <DataTable
+            caption="Steps in the order of their start"
+            file={`steps-${trace.id}.csv`}
+            columns={columns}
+            rows={spans}
+            keyOf={({ id: span }) => span}
+            empty="The run has no step."
+          />
+        ) : null}
+      </details>
+    </>
+  );
 }
 
 const columns: readonly DataColumn<Span>[] = [
@@ -107,15 +156,3 @@ const columns: readonly DataColumn<Span>[] = [
   amountColumn('Cost', ({ cost_usd: cost }) => cost),
   { header: 'Error', cell: ({ error }) => error?.type ?? '', value: ({ error }) => error?.type ?? null },
 ];
-
-function Preview({ title, text }: { title: string; text: string | null }) {
-  if (text === null) return null;
-  return (
-    <section>
-      <h2>{title}</h2>
-      <pre class="preview" tabIndex={0} aria-label={title}>
-        {text}
-      </pre>
-    </section>
-  );
-}

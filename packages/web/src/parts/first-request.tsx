@@ -11,7 +11,7 @@ import { NewSecret } from './new-secret.tsx';
 import { Problem } from './problem.tsx';
 import { Status } from './status.tsx';
 
-const unfiltered = { status: '', user_id: '', session_id: '', agent_id: '' };
+const unfiltered = { status: '', user_id: '', session_id: '', agent_id: '', channel: '' };
 const anyKey = 'YOUR_KEY';
 
 /** Waits for the first request: the lines to send it, and the run once it comes. */
