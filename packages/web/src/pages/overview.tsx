@@ -99,6 +99,14 @@ function Used({ totals, period }: { totals: UsageSummary['totals']; period: Peri
       </dd>
       <dd class="faint">
         <a href={`/app/traces?period=${period.name}&status=error`}>{`${count(totals.errors)} failed`}</a>
+        {totals.refused === 0 ? null : (
+          <>
+            {' · '}
+            <a
+              href={`/app/traces?period=${period.name}&status=refused`}
+            >{`${count(totals.refused)} refused`}</a>
+          </>
+        )}
         {` · ${milliseconds(totals.avg_duration_ms)} on average`}
       </dd>
       <dd class="faint">{`${count(totals.input_tokens)} tokens in, ${count(totals.output_tokens)} out`}</dd>

@@ -1,20 +1,22 @@
 import type { Trace } from '@gatehouse/contract/traces';
 import { useFollowedTraces } from '../api/use-followed-traces.ts';
 import { count, milliseconds } from '../format/amounts.ts';
-import { periods } from '../format/period.ts';
+import { periodOptions } from '../format/period.ts';
 import { Choice } from '../parts/fields.tsx';
 import { FilterChips } from '../parts/filter-chips.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
 import { ListExport } from '../parts/list-export.tsx';
 import { Money } from '../parts/money.tsx';
 import { Name } from '../parts/name.tsx';
-import { usePeriod } from '../parts/period-choice.tsx';
+import { usePeriod, type Period } from '../parts/period-choice.tsx';
 import { Problem } from '../parts/problem.tsx';
+import { RefusalAdvice } from '../parts/refusal-advice.tsx';
+import { RefusedByCode } from '../parts/refused-by-code.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { Status } from '../parts/status.tsx';
 import { Table, type Column } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
-import { useParameter, useView } from '../shell/location.tsx';
+import { urlWith, useParameter, useView } from '../shell/location.tsx';
 
 const statuses = {
   '': 'any',
@@ -23,43 +25,81 @@ const statuses = {
   error: 'error',
   cancelled: 'cancelled',
   interrupted: 'interrupted',
+  refused: 'refused',
 };
 
-/** Filters of links, which have no field of their own. */
-const linked = {
+/** Filters of runs as they come, and of runs of a period. */
+const liveFilters = ['status', 'user_id', 'session_id', 'agent_id', 'channel'] as const;
+/** Filters of runs of a period alone. */
+const periodFilters = [
+  ...(['model', 'q', 'api_key_id', 'provider', 'dialect'] as const),
+  ...(['error_code', 'min_cost_usd', 'min_duration_ms'] as const),
+] as const;
+/** Filters that counts of refused requests have, too. */
+const countFilters = ['model', 'api_key_id', 'user_id', 'agent_id', 'channel'] as const;
+
+/** Filters as chips: those of links, and those behind "More filters". */
+const chips = {
   agent_id: 'Agent',
   api_key_id: 'Key',
   session_id: 'Session',
   provider: 'Provider',
   channel: 'Channel',
+  dialect: 'API',
   error_code: 'Error',
+  min_cost_usd: 'Cost from',
+  min_duration_ms: 'Duration from',
 };
 
-/** Runs as they start and end, or those of a period. */
+/** Runs as they start and end, those of a period, or requests that were refused. */
 export function Traces() {
-  const [period, setPeriod] = useParameter('period');
+  const { path, query, go } = useView();
   const [status, setStatus] = useParameter('status');
+  const period = usePeriod();
+  const isLive =
+    !query.has('period') && status !== 'refused' && periodFilters.every((name) => !query.has(name));
+  const setPeriod = (name: string): void => {
+    const changes: Record<string, string> = { period: name, cursor: '' };
+    if (name === '') for (const filter of periodFilters) changes[filter] = '';
+    if (name === '' && status === 'refused') changes['status'] = '';
+    go(urlWith(path, query, changes));
+  };
   return (
     <>
       <div class="choices">
         <Choice<string>
           label="Period"
-          value={period}
+          value={isLive ? '' : period.name}
           onChange={setPeriod}
-          options={{ '': 'Live: the last hour', ...periods }}
+          options={{ '': 'Live: the last hour', ...periodOptions(period.name) }}
         />
         <Choice<string> label="Status" value={status} onChange={setStatus} options={statuses} />
         <FilterField label="User" name="user_id" />
-        {period === '' ? null : (
+        {isLive ? null : (
           <>
             <FilterField label="Model" name="model" />
             <FilterField label="Search" name="q" hint="IDs and names; texts in up to 7 days" />
           </>
         )}
       </div>
-      <FilterChips filters={linked} />
-      {period === '' ? <LiveRuns /> : <RunsOfPeriod />}
+      {isLive ? null : <MoreFilters />}
+      <FilterChips filters={chips} />
+      {isLive ? <LiveRuns /> : <RunsOfPeriod period={period} isRefused={status === 'refused'} />}
     </>
+  );
+}
+
+function MoreFilters() {
+  return (
+    <details class="more">
+      <summary>More filters</summary>
+      <div class="choices">
+        <FilterField label="Error code" name="error_code" />
+        <FilterField label="Channel" name="channel" />
+        <FilterField label="Cost from, in USD" name="min_cost_usd" />
+        <FilterField label="Duration from, in ms" name="min_duration_ms" />
+      </div>
+    </details>
   );
 }
 
@@ -72,7 +112,7 @@ function useFilters<Field extends string>(names: readonly Field[]): Record<Field
 }
 
 function LiveRuns() {
-  const filters = useFilters(['status', 'user_id', 'session_id', 'agent_id']);
+  const filters = useFilters(liveFilters);
   const { traces, error, isCurrent } = useFollowedTraces(filters);
   return (
     <>
@@ -94,16 +134,29 @@ function LiveRuns() {
   );
 }
 
-function RunsOfPeriod() {
-  const { from, to } = usePeriod().range;
-  const filters = useFilters([
-    ...(['status', 'user_id', 'model', 'q', 'agent_id', 'api_key_id'] as const),
-    ...(['session_id', 'provider', 'channel', 'error_code'] as const),
-  ]);
+function RunsOfPeriod({ period, isRefused }: { period: Period; isRefused: boolean }) {
+  const { from, to } = period.range;
+  const filters = useFilters([...liveFilters, ...periodFilters]);
+  const forCounts = useFilters(countFilters);
+  const input = { query: { ...filters, from, to } };
+  if (isRefused)
+    return (
+      <>
+        {filters.error_code === '' ? <RefusedByCode period={period} filters={forCounts} /> : null}
+        <ResourceList
+          name="GET /v1/traces"
+          input={input}
+          caption="Refused requests, newest first"
+          columns={() => refusedColumns}
+          keyOf={({ id }) => id}
+          empty="No refused request of this period matches. Requests appear here when they are answered 4xx before any provider call."
+        />
+      </>
+    );
   return (
     <ResourceList
       name="GET /v1/traces"
-      input={{ query: { ...filters, from, to } }}
+      input={input}
       caption="Runs"
       columns={() => columns}
       sorts={{ Started: 'started_at', Cost: 'cost', Duration: 'duration' }}
@@ -113,27 +166,40 @@ function RunsOfPeriod() {
   );
 }
 
+const startColumn: Column<Trace> = {
+  header: 'Started',
+  cell: ({ id, started_at: at }) => (
+    <a href={`/app/traces/${id}`}>
+      <Time at={at} isExact />
+    </a>
+  ),
+};
+
+const modelColumn: Column<Trace> = {
+  header: 'Model',
+  cell: ({ request_model: name }) => <span class="line">{name === '' ? '–' : name}</span>,
+};
+
+const agentColumn: Column<Trace> = {
+  header: 'Agent',
+  cell: ({ agent_id: id, agent_key: name }) =>
+    id === null ? '–' : <Name id={id} name={name} href={`/app/agents/${id}`} />,
+};
+
+const keyColumn: Column<Trace> = {
+  header: 'Key',
+  cell: ({ api_key_id: id, api_key_name: name }) => (id === null ? '–' : <Name id={id} name={name} />),
+};
+
+const userColumn: Column<Trace> = {
+  header: 'User',
+  cell: ({ user_id: id }) => <span class="line">{id ?? '–'}</span>,
+};
+
 const columns: readonly Column<Trace>[] = [
-  {
-    header: 'Started',
-    cell: ({ id, started_at: at }) => (
-      <a href={`/app/traces/${id}`}>
-        <Time at={at} isExact />
-      </a>
-    ),
-  },
+  startColumn,
   { header: 'Status', cell: ({ status }) => <Status state={status} /> },
-  { header: 'Model', cell: ({ request_model: model }) => <span class="line">{model}</span> },
-  {
-    header: 'Agent',
-    cell: ({ agent_id: id, agent_key: name }) =>
-      id === null ? '–' : <Name id={id} name={name} href={`/app/agents/${id}`} />,
-  },
-  {
-    header: 'Key',
-    cell: ({ api_key_id: id, api_key_name: name }) => (id === null ? '–' : <Name id={id} name={name} />),
-  },
-  { header: 'User', cell: ({ user_id: user }) => <span class="line">{user ?? '–'}</span> },
+  ...[modelColumn, agentColumn, keyColumn, userColumn],
   { header: 'Channel', cell: ({ channel }) => channel },
   { header: 'Tokens in', cell: ({ input_tokens: tokens }) => count(tokens), isNumber: true },
   { header: 'Tokens out', cell: ({ output_tokens: tokens }) => count(tokens), isNumber: true },
@@ -143,4 +209,22 @@ const columns: readonly Column<Trace>[] = [
     cell: ({ cost_usd: cost }) => (cost === null ? '–' : <Money amount={cost} />),
     isNumber: true,
   },
+];
+
+const refusedColumns: readonly Column<Trace>[] = [
+  startColumn,
+  { header: 'Code', cell: ({ error }) => <code>{error?.type ?? ''}</code> },
+  {
+    header: 'Message and next step',
+    cell: ({ error, agent_id: id }) => (
+      <div class="reason">
+        {error?.message}
+        <div class="faint">
+          <RefusalAdvice code={error?.type ?? ''} agentId={id} />
+        </div>
+      </div>
+    ),
+  },
+  ...[modelColumn, keyColumn, agentColumn, userColumn],
+  { header: 'Program', cell: ({ client }) => client ?? '–' },
 ];

@@ -8,7 +8,11 @@ interface FilterChipsProps {
 }
 
 /** Lists with the names of ids. */
-const kinds: Readonly<Record<string, NamedKind>> = { agent_id: 'agent', api_key_id: 'api_key' };
+const kinds: Readonly<Record<string, NamedKind>> = {
+  agent_id: 'agent',
+  api_key_id: 'api_key',
+  tenant_id: 'tenant',
+};
 
 /** The filters that a link has set, each with a link that takes it away. */
 export function FilterChips({ filters }: FilterChipsProps) {

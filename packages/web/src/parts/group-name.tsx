@@ -23,6 +23,7 @@ const filters: Partial<Record<Dimension, string>> = {
   model: 'model',
   provider: 'provider',
   channel: 'channel',
+  dialect: 'dialect',
 };
 
 /** The name of a group whose value is an id: null if the API doesn't know it, absent for other values. */
@@ -46,6 +47,7 @@ export type GroupLink = (dimension: Dimension, value: string) => string | undefi
 /** Links of groups to their runs in a period. */
 export function runsIn(period: PeriodName): GroupLink {
   return (dimension, value) => {
+    if (dimension === 'day') return `/app/traces?period=${value}`;
     const filter = filters[dimension];
     if (filter === undefined) return undefined;
     return `/app/traces?${new URLSearchParams({ period, [filter]: value }).toString()}`;
