@@ -1,4 +1,6 @@
+import type { TenantBudget } from '@gatehouse/contract/owner-budgets';
 import type { Tenant } from '@gatehouse/contract/tenants';
+import { useAnswer } from '../api/use-answer.ts';
 import { count, usd } from '../format/amounts.ts';
 import { ActionButton } from '../parts/action-button.tsx';
 import { ConfirmedButton } from '../parts/confirmed-button.tsx';
@@ -11,6 +13,7 @@ import { Name } from '../parts/name.tsx';
 import { NewSecret } from '../parts/new-secret.tsx';
 import { Status } from '../parts/status.tsx';
 import type { Column } from '../parts/table.tsx';
+import { SpentBudget } from '../parts/tenant-budgets.tsx';
 import { TenantEditButton } from '../parts/tenant-edit-button.tsx';
 import { Time } from '../parts/time.tsx';
 import { useParameter } from '../shell/location.tsx';
@@ -21,6 +24,8 @@ const statuses = { '': 'any', active: 'active', suspended: 'suspended', archived
 export function Tenants() {
   const [q] = useParameter('q');
   const [status, setStatus] = useParameter('status');
+  const budgets = useAnswer('GET /internal/v1/owner/budgets', { query: { limit: '200' } });
+  const budgetsById = new Map(budgets.answer?.data.map((budget) => [budget.tenant, budget]));
   return (
     <Creation
       label="Create a tenant"
@@ -40,7 +45,7 @@ export function Tenants() {
             name="GET /internal/v1/owner/tenants"
             input={{ query: { q, status } }}
             caption="Tenants"
-            columns={columnsOf}
+            columns={(reload) => columnsOf(budgetsById, reload)}
             keyOf={({ id }) => id}
             empty="No tenant has such a name or status."
           />
@@ -50,7 +55,8 @@ export function Tenants() {
   );
 }
 
-function columnsOf(reload: () => void): Column<Tenant>[] {
+/** `budgetsById`: those with the largest spent share. */
+function columnsOf(budgetsById: ReadonlyMap<string, TenantBudget>, reload: () => void): Column<Tenant>[] {
   return [
     {
       header: 'Name',
@@ -58,6 +64,13 @@ function columnsOf(reload: () => void): Column<Tenant>[] {
     },
     { header: 'Slug', cell: ({ slug }) => <code class="line">{slug}</code> },
     { header: 'Status', cell: ({ status }) => <Status state={status} /> },
+    {
+      header: 'Spent',
+      cell: ({ id }) => {
+        const budget = budgetsById.get(id);
+        return budget === undefined ? '–' : <SpentBudget budget={budget} />;
+      },
+    },
     {
       header: 'Budget',
       cell: ({ budget }) => (budget === null ? 'none' : `${usd(budget.usd)}/${budget.period}`),

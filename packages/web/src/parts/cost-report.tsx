@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useCallback } from 'preact/hooks';
 import { useAnswer } from '../api/use-answer.ts';
 import { count } from '../format/amounts.ts';
@@ -11,7 +12,7 @@ import { Choice } from './fields.tsx';
 import { groupColumn, groupText, runsIn, type GroupLink } from './group-name.tsx';
 import { KnownAnswer } from './known-answer.tsx';
 import { Money } from './money.tsx';
-import { PeriodChoice, usePeriod } from './period-choice.tsx';
+import { PeriodChoice, usePeriod, type Period } from './period-choice.tsx';
 import { AsOf } from './time.tsx';
 import { useParameter } from '../shell/location.tsx';
 
@@ -26,14 +27,21 @@ interface CostReportProps {
   /** The groups that a person can choose, the first one first. */
   dimensions: readonly [ReportDimension, ...ReportDimension[]];
   /** Filters of the report. */
-  filter?: { tenant_id?: string };
+  filter?: Partial<Record<'tenant_id' | 'model' | 'provider' | 'channel', string>>;
   /** Links of groups; to their runs without it. */
   hrefOf?: GroupLink;
+  /** The page with prices of models, for those who set them. */
+  pricesHref?: string;
+  /** Cards beside the totals. */
+  cards?: ComponentChildren;
+  /** Further answers, between the chart and the table. */
+  children?: ComponentChildren;
 }
 
 type Group = AnyCosts['groups'][number];
 
-const titles = {
+/** Names of the groups of reports. */
+export const reportTitles = {
   tenant: 'Tenant',
   day: 'Day',
   month: 'Month',
@@ -46,19 +54,26 @@ const titles = {
   client: 'Program',
   session: 'Session',
 } as const;
-export type ReportDimension = keyof typeof titles;
+export type ReportDimension = keyof typeof reportTitles;
 
-/** Costs of a period: how much, beside the period before, and by up to two groups. */
-export function CostReport({ endpoints, dimensions, filter = {}, hrefOf }: CostReportProps) {
-  const period = usePeriod();
+/** The groups in the address: one of the dimensions, and another one within it. */
+export function useGrouping(dimensions: CostReportProps['dimensions']) {
   const [first, setFirst] = useParameter('by');
   const [second, setSecond] = useParameter('and');
   const chosenIn = (text: string) => dimensions.find((dimension) => dimension === text);
   const by = chosenIn(first) ?? dimensions[0];
   const and = second === by ? undefined : chosenIn(second);
+  return { by, and, setFirst, setSecond };
+}
+
+/** Costs of a period: how much, beside the period before, and by up to two groups. */
+export function CostReport(props: CostReportProps) {
+  const { endpoints, dimensions, filter = {}, hrefOf, pricesHref, cards, children } = props;
+  const period = usePeriod();
+  const { by, and, setFirst, setSecond } = useGrouping(dimensions);
   const groups = and === undefined ? [by] : [by, and];
   const options: Readonly<Record<string, string>> = Object.fromEntries(
-    dimensions.map((dimension) => [dimension, titles[dimension]]),
+    dimensions.map((dimension) => [dimension, reportTitles[dimension]]),
   );
   const query = { ...period.range, ...filter, group_by: groups.join(',') };
   const known = useAnswer(endpoints.summary, { query });
@@ -79,17 +94,26 @@ export function CostReport({ endpoints, dimensions, filter = {}, hrefOf }: CostR
       <KnownAnswer known={known}>
         {(summary) => (
           <>
-            <Totals summary={summary} before={before.answer} days={period.before.days} />
+            <Totals
+              summary={summary}
+              before={before.answer}
+              days={period.before.days}
+              pricesHref={pricesHref}
+              cards={cards}
+            />
             {by === 'day' ? (
               <CostsByDay summary={summary} days={period.days} nameOf={nameOf} hasTable />
-            ) : null}
+            ) : (
+              <GroupsByDay key={by} name={endpoints.summary} by={by} filter={filter} period={period} />
+            )}
+            {children}
             <DataTable
-              caption={`Costs by ${groups.map((group) => titles[group].toLowerCase()).join(' and ')}`}
+              caption={`Costs by ${groups.map((group) => reportTitles[group].toLowerCase()).join(' and ')}`}
               file={`costs-${groups.join('-')}-${period.days.first}-${period.days.last}.csv`}
               columns={columnsOf(groups, summary, hrefOf ?? runsIn(period.name))}
               rows={summary.groups}
               keyOf={({ key }) => JSON.stringify(key)}
-              orderBy={by === 'day' || by === 'month' ? `-${titles[by]}` : 'Cost'}
+              orderBy={by === 'day' || by === 'month' ? `-${reportTitles[by]}` : 'Cost'}
               totals={{ Cost: <Money amount={summary.total_usd} /> }}
               isTruncated={summary.truncated}
               empty="No runs in this period. Choose a longer one, or send a request."
@@ -112,6 +136,29 @@ export function CostReport({ endpoints, dimensions, filter = {}, hrefOf }: CostR
   );
 }
 
+interface GroupsByDayProps {
+  name: CostEndpoints['summary'];
+  by: ReportDimension;
+  filter: NonNullable<CostReportProps['filter']>;
+  period: Period;
+}
+
+/** The groups of a report by day, where several days have them and all of them came. */
+function GroupsByDay({ name, by, filter, period }: GroupsByDayProps) {
+  const isDrawn = by !== 'month' && period.days.first !== period.days.last;
+  const query = { ...period.range, ...filter, group_by: `day,${by}` };
+  const known = useAnswer(name, isDrawn ? { query } : null);
+  const nameOf = useCallback(({ key }: Group) => groupText(by, key), [by]);
+  if (!isDrawn) return null;
+  return (
+    <KnownAnswer known={known}>
+      {(summary) =>
+        summary.truncated ? null : <CostsByDay summary={summary} days={period.days} nameOf={nameOf} />
+      }
+    </KnownAnswer>
+  );
+}
+
 function columnsOf(
   groups: readonly ReportDimension[],
   summary: AnyCosts,
@@ -119,7 +166,7 @@ function columnsOf(
 ): DataColumn<Group>[] {
   const share = { part: ({ total_usd: cost }: Group) => Number(cost), total: Number(summary.total_usd) };
   return [
-    ...groups.map((group) => groupColumn<Group>(titles[group], group, hrefOf)),
+    ...groups.map((group) => groupColumn<Group>(reportTitles[group], group, hrefOf)),
     figureColumn('Runs', ({ requests }) => requests),
     ...(summary.unpriced.requests === 0
       ? []
@@ -134,10 +181,12 @@ interface TotalsProps {
   /** The costs of the period before; null until they have come. */
   before: AnyCosts | null;
   days: Days;
+  pricesHref: string | undefined;
+  cards: ComponentChildren;
 }
 
 /** The total with the period before, and notes on runs that it leaves out or estimates. */
-function Totals({ summary, before, days: { first, last } }: TotalsProps) {
+function Totals({ summary, before, days: { first, last }, pricesHref, cards }: TotalsProps) {
   const { total_usd: total, unpriced, estimated, own_key: byok } = summary;
   const days = first === last ? dayLabel(first) : `${dayLabel(first)} – ${dayLabel(last)}`;
   return (
@@ -155,11 +204,18 @@ function Totals({ summary, before, days: { first, last } }: TotalsProps) {
             {before === null ? '–' : <Money amount={before.total_usd} figure="before_usd" />}
           </dd>
         </dl>
+        {cards}
       </div>
       <ul class="notes">
         {unpriced.requests === 0 ? null : (
           <li>
             {`${count(unpriced.requests)} runs are unpriced and count as no cost: ${unpriced.models.join(', ')}`}
+            {pricesHref === undefined ? null : (
+              <>
+                {' · '}
+                <a href={pricesHref}>Prices of models</a>
+              </>
+            )}
           </li>
         )}
         {estimated.requests === 0 ? null : (
