@@ -1,4 +1,4 @@
-/** A zone where it is that hour now. */
+/** A zone at this hour now. */
 export function zoneAtHour(hour: number): string {
   const ahead = hour - new Date().getUTCHours();
   const offset = ahead < -12 ? ahead + 24 : ahead > 14 ? ahead - 24 : ahead;

@@ -19,7 +19,7 @@ const dimensions: [ReportDimension, ...ReportDimension[]] = [
   ...(['day', 'month', 'model', 'provider', 'agent', 'api_key', 'channel', 'client'] as const),
 ];
 
-/** Filters that links of groups set, with their labels. */
+/** Filters set by links of groups, with their labels. */
 const filters = { tenant_id: 'Tenant', model: 'Model', provider: 'Provider', channel: 'Channel' };
 const filterNames = ['tenant_id', 'model', 'provider', 'channel'] as const;
 

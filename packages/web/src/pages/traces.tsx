@@ -35,7 +35,7 @@ const periodFilters = [
   ...(['model', 'q', 'api_key_id', 'provider', 'dialect'] as const),
   ...(['error_code', 'min_cost_usd', 'min_duration_ms'] as const),
 ] as const;
-/** Filters that counts of refused requests have, too. */
+/** Filters of counts of refused requests. */
 const countFilters = ['model', 'api_key_id', 'user_id', 'agent_id', 'channel'] as const;
 
 /** Filters as chips: those of links, and those behind "More filters". */
@@ -51,7 +51,7 @@ const chips = {
   min_duration_ms: 'Duration from',
 };
 
-/** Runs as they start and end, those of a period, or requests that were refused. */
+/** Runs as they start and end, those of a period, or refused requests. */
 export function Traces() {
   const { path, query, go } = useView();
   const [status, setStatus] = useParameter('status');

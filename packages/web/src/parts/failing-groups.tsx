@@ -24,7 +24,7 @@ const mostListed = 5;
 const byErrors = byFigure<Group>(({ errors }) => errors);
 const byRefused = byFigure<Group>(({ refused }) => refused);
 
-/** The groups with most runs that failed, then those with most refused requests. */
+/** The groups with most failed runs, then those with most refused requests. */
 export function FailingGroups({ usage, by, hrefOf }: FailingGroupsProps) {
   return (
     <section>

@@ -15,7 +15,7 @@ interface NewTenantsProps {
 
 const mostListed = 5;
 
-/** The newest tenants that were created in a period. */
+/** The newest tenants of a period. */
 export function NewTenants({ period: { range }, hrefOf }: NewTenantsProps) {
   // The list begins with the newest one.
   const known = useAnswer('GET /internal/v1/owner/tenants', { query: { limit: '200' } });

@@ -12,7 +12,7 @@ type Group = UsageSummary['groups'][number];
 
 interface RefusedByCodeProps {
   period: Period;
-  /** Filters of the list beside it that counts have, too. */
+  /** Filters of counts, which the list beside it has, too. */
   filters: Record<'model' | 'api_key_id' | 'user_id' | 'agent_id' | 'channel', string>;
 }
 

@@ -20,7 +20,7 @@ import { saveFile } from './save-file.ts';
 import { Status } from './status.tsx';
 import { TextBlock } from './text-block.tsx';
 
-/** Everything that a run sent and received; its previews where the tenant stores no more. */
+/** Everything sent and received by a run; its previews where the tenant stores no more. */
 export function RunContent({ trace }: { trace: Trace }) {
   const isRunning = trace.status === 'running';
   const known = useAnswer('GET /v1/traces/{id}/content', isRunning ? null : { params: { id: trace.id } });

@@ -68,7 +68,7 @@ function columnsOf(hrefOf: GroupLink): DataColumn<TenantBudget>[] {
   ];
 }
 
-/** A bar and the amount that is spent of a budget. */
+/** A bar and the spent amount of a budget. */
 export function SpentBudget({ budget: { tenant_name: name, used, limit } }: { budget: TenantBudget }) {
   return (
     <span class="budget">

@@ -17,7 +17,7 @@ export interface BudgetUse {
 }
 
 /**
- * The current windows of budgets. `used` of a row is that of its window alone: in another one, as after a change of the
+ * The current windows of budgets. `used` of a row is the amount of its window alone: in another one, as after a change of the
  * period, the buckets of the window are added up, as leases do it.
  */
 const uses = `(
