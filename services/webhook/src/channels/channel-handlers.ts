@@ -153,7 +153,8 @@ async function assertUsable(
   }: Pick<PatchChannelInstance, 'agent_id' | 'config'> & { type: ChannelType },
   { agents, guard, adapters }: ChannelDependencies,
 ): Promise<void> {
-  if (agentId !== undefined) await agents.idOf(call, agentId);
   const url = adapterOf(adapters, type).callbackUrlOf?.(config ?? {});
   if (typeof url === 'string') await guard.check(url, 'config.callback_url');
+  // Last: a dry run for an agent still to be created reports all other errors first.
+  if (agentId !== undefined) await agents.idOf(call, agentId);
 }

@@ -64,9 +64,10 @@ export function endpointHandlers(dependencies: EndpointDependencies): Record<str
           param: 'scheme',
         });
       const [secret, callbackSecret] = [secretFor(scheme, provided), newStandardSecret()];
-      const body = { ...call.body, agent_id: await agents.idOf(call, call.body.agent_id) };
-      const settings = newSettings(body);
-      await assertUsable(call, settings, dependencies);
+      const requested = newSettings(call.body);
+      await assertUsable(call, requested, dependencies);
+      // The agent last: a dry run for an agent still to be created reports all other errors first.
+      const settings = { ...requested, agent_id: await agents.idOf(call, requested.agent_id) };
       const id = newId();
       const place = { tenantId, table: 'endpoints', id } as const;
       const sealed = {
@@ -93,8 +94,8 @@ export function endpointHandlers(dependencies: EndpointDependencies): Record<str
       const place = { tenantId, table: 'endpoints', column: 'callback_secret', id } as const;
       // The agent and the URL of a patch are checked before the row is locked: no transaction waits for another service.
       const { agent_id: ref, ...others } = call.body;
+      await assertUsable(call, others, dependencies);
       const body = { ...others, ...(ref !== undefined && { agent_id: await agents.idOf(call, ref) }) };
-      await assertUsable(call, body, dependencies);
       return replies.change(call, async (db) => {
         const before = orNotFound(await lockEndpoint(db, id), what);
         const current = await readSecret(db, place);
