@@ -1,11 +1,13 @@
 import type { Readable } from 'node:stream';
 import { ApiClient } from './api-client.ts';
-import { Output } from './output.ts';
+import { Output, type Format } from './output.ts';
 import { addressOf, checkedProfile, Profiles, type Profile } from './profiles.ts';
 
 /** The options of every command. */
 export interface SharedOptions {
   profile?: string;
+  output?: Format;
+  /** Short for `output: 'json'`. */
   json?: boolean;
 }
 
@@ -68,7 +70,7 @@ export class Context {
     return profile ?? this.surroundings.environment['GATEHOUSE_PROFILE'];
   }
 
-  output({ json = false }: SharedOptions): Output {
-    return new Output(this.surroundings.write, json);
+  output({ json = false, output = json ? 'json' : 'table' }: SharedOptions): Output {
+    return new Output(this.surroundings.write, output);
   }
 }

@@ -27,7 +27,7 @@ export interface Parameter {
   description: string;
   required: boolean;
   /** How a text of the command line becomes a value. */
-  type: 'string' | 'number' | 'boolean' | 'strings' | 'json';
+  type: 'string' | 'time' | 'number' | 'boolean' | 'strings' | 'json';
   /** The possible values, if they are few. */
   values?: string[];
   /** The gateway's value for an absent parameter. */
@@ -38,6 +38,7 @@ interface Schema {
   $ref?: string;
   type?: string | string[];
   description?: string;
+  format?: string;
   enum?: unknown[];
   items?: Schema;
   properties?: Record<string, Schema>;
@@ -217,7 +218,7 @@ function typeOf(document: OpenApiDocument, schema: Schema): Parameter['type'] {
   if (types.length !== 1) return schema.enum === undefined ? 'json' : 'string';
   switch (types[0]) {
     case 'string':
-      return 'string';
+      return schema.format === 'date-time' ? 'time' : 'string';
     case 'integer':
     case 'number':
       return 'number';

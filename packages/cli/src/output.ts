@@ -1,17 +1,23 @@
+import { Document, visit } from 'yaml';
 import { longestCell, mostColumns } from './bounds.ts';
 
-/** Prints tables for people or JSON for programs. */
+/** Formats of output; `table` is for people. */
+export const formats = ['table', 'json', 'yaml'] as const;
+export type Format = (typeof formats)[number];
+
+/** Prints tables for people, or JSON or YAML for programs. */
 export class Output {
   readonly #write: (text: string) => void;
-  readonly #isJson: boolean;
+  readonly #format: Format;
 
-  constructor(write: (text: string) => void, isJson: boolean) {
+  constructor(write: (text: string) => void, format: Format) {
     this.#write = write;
-    this.#isJson = isJson;
+    this.#format = format;
   }
 
-  get isJson(): boolean {
-    return this.#isJson;
+  /** Whether the output is for programs. */
+  get isData(): boolean {
+    return this.#format !== 'table';
   }
 
   /** Text from outside is written without what would steer a terminal, also in the middle of a line. */
@@ -23,24 +29,25 @@ export class Output {
     this.text(`${text}\n`);
   }
 
-  /** A value as JSON, in one line or indented. */
-  json(value: unknown, indent = 0): void {
-    this.#write(`${jsonForTerminal(value, indent)}\n`);
+  /** A value as a document of YAML, or as JSON, in one line or indented. */
+  data(value: unknown, indent = 0): void {
+    if (this.#format === 'yaml') this.#write(`---\n${yamlForTerminal(value)}`);
+    else this.#write(`${jsonForTerminal(value, indent)}\n`);
   }
 
   /** An answer of the API: a list as a table, by default with the columns that fit, an object as its members. */
   answer(value: unknown, columns?: readonly string[]): void {
     if (value === undefined) return;
-    if (this.#isJson) this.json(value, 2);
+    if (this.isData) this.data(value, 2);
     else if (isRecord(value) && Array.isArray(value['data'])) this.#list(value['data'], value, columns);
     else if (isRecord(value)) this.#members(value);
     else this.line(cell(value));
   }
 
-  /** Rows by their common columns; long and nested values are left to `get`. */
+  /** Rows by their common columns; long values are left to `get`. */
   rows(rows: readonly Record<string, unknown>[], columns: readonly string[]): void {
-    if (this.#isJson) {
-      this.json(rows, 2);
+    if (this.isData) {
+      this.data(rows, 2);
       return;
     }
     const lines = [
@@ -71,9 +78,12 @@ export class Output {
       (entry): entry is [string, Record<string, unknown>[]] =>
         Array.isArray(entry[1]) && entry[1].length > 0 && entry[1].every(isRecord),
     );
-    const others = Object.keys(value).filter((name) => !lists.some(([list]) => list === name));
-    const widest = Math.max(...others.map(width), 0);
-    for (const name of others) this.line(`${name.padEnd(widest)}  ${cell(value[name])}`);
+    const listed = new Set(lists.map(([name]) => name));
+    const others = Object.entries(value)
+      .filter(([name]) => !listed.has(name))
+      .flatMap(([name, member]) => leavesOf(name, member));
+    const widest = Math.max(...others.map(([name]) => width(name)), 0);
+    for (const [name, member] of others) this.line(`${name.padEnd(widest)}  ${cell(member)}`);
     for (const [name, rows] of lists) {
       this.line(`${others.length > 0 ? '\n' : ''}${name}:`);
       this.rows(rows, columnsOf(rows));
@@ -90,11 +100,34 @@ function columnsOf(rows: readonly Record<string, unknown>[]): string[] {
   return names.filter(isShown).slice(0, mostColumns);
 }
 
+/** The members of nested objects, by their paths: `tools.max_iterations`. */
+function leavesOf(path: string, value: unknown): [string, unknown][] {
+  if (!isRecord(value) || Object.keys(value).length === 0) return [[path, value]];
+  return Object.entries(value).flatMap(([name, member]) => leavesOf(`${path}.${name}`, member));
+}
+
 /** A value in one line, without characters able to steer a terminal. */
-function cell(value: unknown): string {
-  if (value === null || value === undefined) return '-';
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return forTerminal(text).replaceAll(/[\n\t]/g, (character) => (character === '\n' ? '⏎' : ' '));
+export function cell(value: unknown): string {
+  return forTerminal(textOf(value)).replaceAll(/[\n\t]/g, (character) => (character === '\n' ? '⏎' : ' '));
+}
+
+/** A value as people read it: `chat, agents.read`, or `usd: 50.00, period: month`. */
+function textOf(value: unknown): string {
+  if (value === null || value === undefined || value === '') return '-';
+  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(itemText).join(', ');
+  if (!isRecord(value)) return typeof value === 'string' ? value : JSON.stringify(value);
+  const members = Object.entries(value).filter(([, member]) => member !== null && member !== undefined);
+  if (members.length === 0) return '-';
+  return members
+    .map(([name, member]) => `${name}: ${isRecord(member) ? `(${textOf(member)})` : textOf(member)}`)
+    .join(', ');
+}
+
+/** An item of a list: a nested one by its name, if it has any. */
+function itemText(item: unknown): string {
+  if (!isRecord(item)) return textOf(item);
+  const name = item['name'] ?? item['key'] ?? item['id'];
+  return typeof name === 'string' ? name : `(${textOf(item)})`;
 }
 
 // oxlint-disable-next-line no-control-regex -- those are what steers a terminal
@@ -108,10 +141,26 @@ export function forTerminal(text: string): string {
   return text.replaceAll(steering, '\ufffd');
 }
 
+function escape(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
 /** JSON with the same values, and with escapes for what `forTerminal` removes: JSON itself escapes C0 alone. */
 export function jsonForTerminal(value: unknown, indent = 0): string {
-  const escape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return JSON.stringify(value, null, indent).replaceAll(steering, escape);
+}
+
+/** YAML with the same values, and with escapes for what `forTerminal` removes. */
+function yamlForTerminal(value: unknown): string {
+  const document = new Document(value);
+  visit(document, {
+    Scalar: (_key, node) => {
+      // Only quoted text can have escapes.
+      if (typeof node.value === 'string' && forTerminal(node.value) !== node.value)
+        node.type = 'QUOTE_DOUBLE';
+    },
+  });
+  return document.toString({ lineWidth: 0 }).replaceAll(steering, escape);
 }
 
 /** Columns of a terminal: wide characters take two. */

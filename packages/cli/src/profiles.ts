@@ -31,24 +31,40 @@ export class Profiles {
     this.#file = path.join(base, 'gatehouse', 'profiles.json');
   }
 
-  /** Rejects for an unknown name; without a name, returns the profile of the last login. */
-  async get(name: string | undefined): Promise<Profile> {
-    const file = await this.#read();
-    const wanted = name ?? file.current;
-    const profile = file.profiles[wanted];
-    if (profile !== undefined) return profile;
-    throw new UsageError(
-      `There is no profile "${wanted}". Run: gatehouse login --url https://…${name === undefined ? '' : ` --profile ${name}`}`,
-    );
+  /** All of them by name, and the name of the active one. */
+  async list(): Promise<{ current: string; profiles: (Profile & { name: string })[] }> {
+    const { current, profiles } = await this.#read();
+    const named = Object.entries(profiles).map(([name, profile]) => ({ name, ...profile }));
+    return { current, profiles: named.toSorted((a, b) => a.name.localeCompare(b.name)) };
   }
 
-  /** Keeps it and makes it the current one; returns its name. */
-  async keep(name: string | undefined, profile: Profile): Promise<string> {
+  /** Makes it the active one. Rejects for an unknown name. */
+  async use(name: string): Promise<Profile> {
     return this.#alone(async () => {
       const file = await this.#read();
-      const current = name ?? file.current;
-      await this.#write({ current, profiles: { ...file.profiles, [current]: profile } });
-      return current;
+      const profile = profileIn(file, name);
+      await this.#write({ ...file, current: name });
+      return profile;
+    });
+  }
+
+  /** Rejects for an unknown name; without a name, returns the active profile. */
+  async get(name: string | undefined): Promise<Profile> {
+    const file = await this.#read();
+    return profileIn(file, name ?? file.current);
+  }
+
+  /** Keeps it, and makes the first one active. Returns its name, the active one's, and its URL before. */
+  async keep(
+    name: string | undefined,
+    profile: Profile,
+  ): Promise<{ name: string; active: string; urlBefore: string | undefined }> {
+    return this.#alone(async () => {
+      const { current, profiles } = await this.#read();
+      const target = name ?? current;
+      const active = profiles[current] === undefined ? target : current;
+      await this.#write({ current: active, profiles: { ...profiles, [target]: profile } });
+      return { name: target, active, urlBefore: profiles[target]?.url };
     });
   }
 
@@ -67,15 +83,14 @@ export class Profiles {
     });
   }
 
-  /** Returns the name of the removed one, or undefined. */
+  /** Returns the name of the removed one, or undefined. No other one takes its place as the active one. */
   async remove(name: string | undefined): Promise<string | undefined> {
     return this.#alone(async () => {
       const file = await this.#read();
       const wanted = name ?? file.current;
       if (file.profiles[wanted] === undefined) return undefined;
       const others = Object.entries(file.profiles).filter(([other]) => other !== wanted);
-      const current = wanted === file.current ? (others[0]?.[0] ?? defaultName) : file.current;
-      await this.#write({ current, profiles: Object.fromEntries(others) });
+      await this.#write({ current: file.current, profiles: Object.fromEntries(others) });
       return wanted;
     });
   }
@@ -129,6 +144,18 @@ export class Profiles {
     await chmod(written, 0o600);
     await rename(written, this.#file);
   }
+}
+
+/** Throws for a name missing in the file. */
+function profileIn({ profiles }: ProfilesFile, name: string): Profile {
+  const profile = profiles[name];
+  if (profile !== undefined) return profile;
+  const others = Object.keys(profiles);
+  const choice = others.length === 0 ? '' : ` There are: ${others.join(', ')} (gatehouse profile use NAME).`;
+  const option = name === defaultName ? '' : ` --profile ${name}`;
+  throw new UsageError(
+    `There is no profile "${name}".${choice} Run: gatehouse login --url https://…${option}`,
+  );
 }
 
 /** Makes a file; false if there is one. */

@@ -5,7 +5,9 @@ import { csvPages } from './csv-pages.ts';
 import { download, save } from './download.ts';
 import { parseYaml, readText } from './inputs.ts';
 import type { Operation, Parameter } from './operations.ts';
+import { formats } from './output.ts';
 import { shortForms } from './short-forms.ts';
+import { timeOf } from './times.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Verbs of operations better known by another name. */
@@ -68,13 +70,14 @@ function commandOf(operation: Operation, name: string, context: Context): Comman
   for (const { name: parameter, description } of pathParameters)
     command.argument(`<${flag(parameter)}>`, description);
   for (const parameter of [...queryParameters, ...(body ?? [])]) command.addOption(optionOf(parameter));
+  addSince(command, queryParameters);
   if (isPaged(operation)) command.option('--all', 'all pages');
   if (body !== undefined)
     command.option('-f, --file <file>', 'the body as YAML or JSON; - for standard input');
   if (asCsv) command.option('--csv', 'all pages as CSV');
   if (answer === 'text') command.option('--out <file>', toFile);
   if (asCsv) command.option('--out <file>', `with --csv; ${toFile}`);
-  if (operation.method === 'DELETE') command.option('-y, --yes', 'delete without a question');
+  if (isDeletion(operation)) command.option('-y, --yes', 'delete without a question');
   if (actingUser) command.option('--as-user <id>', 'on behalf of that user');
   addShared(command);
   const example = exampleOf(operation, name);
@@ -112,8 +115,11 @@ export function subcommand(parent: Command, name: string): Command {
 
 export function addShared(command: Command): Command {
   return command
-    .option('--profile <name>', 'another profile than the current one')
-    .option('--json', 'for programs');
+    .option('--profile <name>', 'another profile than the active one')
+    .addOption(
+      new Option('-o, --output <format>', 'table for people; json and yaml for programs').choices(formats),
+    )
+    .option('--json', 'short for --output json');
 }
 
 const toFile = 'standard output by default, and for -';
@@ -142,19 +148,33 @@ async function run({ operation, values, options, context }: Call): Promise<void>
   const target = { out: options['out'] as string | undefined, surroundings: context.surroundings };
   if (operation.answer === 'text') return download(client, request, target);
   if (options['csv'] === true) {
-    if (options.json === true) throw new UsageError('--csv and --json exclude each other');
+    if (context.output(options).isData) throw new UsageError('--csv and --json exclude each other');
     return save(() => csvPages(client, request), target);
   }
   if (target.out !== undefined) throw new UsageError('--out goes with --csv');
   const output = context.output(options);
   const answer = options['all'] === true ? { data: await client.all(request) } : await client.json(request);
   output.answer(answer, columns[operation.id]);
+  if (isDeletion(operation) && answer === undefined && !output.isData)
+    output.line(`${isDryRun(options) ? 'Would delete' : 'Deleted'} ${subjectOf(operation, values)}.`);
+}
+
+/** Whether it removes data for good. */
+function isDeletion({ id, method }: Operation): boolean {
+  return method === 'DELETE' || id === 'memory.forget';
+}
+
+function isDryRun(options: Record<string, unknown>): boolean {
+  return options['dryRun'] === 'true';
+}
+
+function subjectOf(operation: Operation, values: readonly string[]): string {
+  return [...wordsOf(operation).group, ...values].join(' ');
 }
 
 async function confirmDeletion({ operation, values, options, context }: Call): Promise<void> {
-  if (operation.method !== 'DELETE' || options['yes'] === true) return;
-  const { group } = wordsOf(operation);
-  const isConfirmed = await context.surroundings.confirm(`Delete ${[...group, ...values].join(' ')}?`);
+  if (!isDeletion(operation) || options['yes'] === true || isDryRun(options)) return;
+  const isConfirmed = await context.surroundings.confirm(`Delete ${subjectOf(operation, values)}?`);
   if (isConfirmed === null)
     throw new UsageError('Standard input is no terminal: confirm the deletion by --yes');
   if (!isConfirmed) throw new UsageError('Nothing was deleted');
@@ -173,12 +193,17 @@ async function bodyOf(
   const body: Record<string, unknown> = { ...fromFile };
   for (const member of members) {
     const value = options[camel(member.name)];
-    if (value !== undefined) body[member.name] = value;
+    if (value !== undefined) body[member.name] = bodyValue(member, value);
   }
   const missing = members.filter(({ required, name }) => required && body[name] === undefined);
   if (missing.length > 0)
     throw new UsageError(`Missing: ${missing.map(({ name }) => `--${flag(name)}`).join(', ')}, or in --file`);
   return body;
+}
+
+function bodyValue({ name, type }: Parameter, value: unknown): unknown {
+  if (type !== 'time' || typeof value !== 'string') return value;
+  return timeOf(value, { option: flag(name), now: new Date(), direction: 'future', timezone: 'UTC' });
 }
 
 function pathOf({ path, pathParameters }: Operation, values: readonly string[]): string {
@@ -193,13 +218,40 @@ function pathOf({ path, pathParameters }: Operation, values: readonly string[]):
   return filled;
 }
 
-function queryOf(parameters: readonly Parameter[], options: Record<string, unknown>): Record<string, string> {
+/** The query of an operation's options; `names` are those of options under another name. Throws for a wrong time. */
+export function queryOf(
+  parameters: readonly Parameter[],
+  options: Record<string, unknown>,
+  names: Record<string, string> = {},
+): Record<string, string> {
   const query: Record<string, string> = {};
-  for (const { name } of parameters) {
-    const value = options[camel(name)] as string | number | boolean | string[] | undefined;
-    if (value !== undefined) query[name] = String(value);
+  const { timezone = 'UTC' } = options as { timezone?: string };
+  for (const { name, type } of parameters) {
+    const option = names[name] ?? flag(name);
+    const value = (options[camel(option)] ?? sinceOf(name, options)) as
+      | string
+      | number
+      | boolean
+      | string[]
+      | undefined;
+    if (value === undefined) continue;
+    query[name] =
+      type === 'time'
+        ? timeOf(String(value), { option, now: new Date(), direction: 'past', timezone })
+        : String(value);
   }
   return query;
+}
+
+/** `--since` stands for `--from`. */
+function sinceOf(parameter: string, options: Record<string, unknown>): unknown {
+  return parameter === 'from' ? options['since'] : undefined;
+}
+
+/** Adds `--since` beside `--from`. */
+export function addSince(command: Command, parameters: readonly Parameter[]): void {
+  if (parameters.some(({ name }) => name === 'from'))
+    command.addOption(new Option('--since <time>', 'short for --from, such as 7d').conflicts('from'));
 }
 
 /** Leaves out parameters without a value. */
@@ -216,6 +268,7 @@ export function optionOf(parameter: Parameter, flagName = flag(parameter.name)):
   const description = [parameter.description, byDefault].filter((part) => part !== '').join('; ');
   const placeholder = {
     string: 'text',
+    time: 'time',
     number: 'number',
     boolean: 'true|false',
     strings: 'list',
@@ -231,8 +284,10 @@ function valueOf(name: string, type: Parameter['type'], text: string): unknown {
   if (text === 'null' && type !== 'string') return null;
   switch (type) {
     case 'string':
+    case 'time':
       return text;
     case 'strings':
+      if (/^\s*\[|\n/.test(text)) return parseTexts(name, text);
       return text.split(',').filter((part) => part !== '');
     case 'number': {
       const number = Number(text);
@@ -245,6 +300,13 @@ function valueOf(name: string, type: Parameter['type'], text: string): unknown {
     case 'json':
       return parseYaml(text, `--${flag(name)}`);
   }
+}
+
+/** A list of texts as JSON or YAML. */
+function parseTexts(name: string, text: string): string[] {
+  const list = parseYaml(text, `--${flag(name)}`);
+  if (Array.isArray(list) && list.every((item): item is string => typeof item === 'string')) return list;
+  throw new UsageError(`--${flag(name)} takes a list of texts: a,b or [a, b]`);
 }
 
 function isPaged({ queryParameters }: Operation): boolean {
@@ -268,7 +330,14 @@ function exampleOf({ id, pathParameters, body, answer, asCsv }: Operation, name:
 
 function exampleValue({ type, values, name }: Parameter): string {
   if (values !== undefined) return values[0] ?? '';
-  return { string: `${flag(name)}…`, number: '1', boolean: 'true', strings: 'a,b', json: "'{…}'" }[type];
+  return {
+    string: `${flag(name)}…`,
+    time: '90d',
+    number: '1',
+    boolean: 'true',
+    strings: 'a,b',
+    json: "'{…}'",
+  }[type];
 }
 
 /** `agentID` → `agent-id`, `group_by` → `group-by`. */

@@ -63,7 +63,7 @@ async function answer(
   client: ApiClient,
   call: { messages: readonly ChatMessage[]; options: ChatOptions; context: Context },
 ): Promise<string> {
-  const { model, user, session, json = false } = call.options;
+  const { model, user, session } = call.options;
   const output = call.context.output(call.options);
   const request = {
     method: 'POST',
@@ -71,7 +71,7 @@ async function answer(
     user,
     ...(session !== undefined && { headers: { 'x-session-id': session } }),
   };
-  if (json) {
+  if (output.isData) {
     const whole = await client.json<{ choices: { message: { content: string | null } }[] }>({
       ...request,
       json: { model, messages: call.messages },

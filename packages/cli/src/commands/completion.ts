@@ -24,20 +24,40 @@ export function addCompletion(program: Command, context: Context): void {
   program
     .command('complete-words', { hidden: true })
     .argument('[words...]')
-    .action((words: string[]) => {
-      for (const word of completionsOf(program, words)) context.surroundings.write(`${word}\n`);
+    .action(async (words: string[]) => {
+      for (const word of await completionsOf(program, context, words))
+        context.surroundings.write(`${word}\n`);
     });
 }
 
-/** Commands and options for the place of the last word. */
-export function completionsOf(program: Command, words: readonly string[]): string[] {
-  const [started = '', ...before] = words.toReversed();
+/** Commands, options and their values for the place of the last word. */
+async function completionsOf(
+  program: Command,
+  context: Context,
+  words: readonly string[],
+): Promise<string[]> {
+  const [started = '', previous = '', ...before] = words.toReversed();
   let command = program;
-  for (const word of before.toReversed())
-    command = command.commands.find((each) => each.name() === word) ?? command;
-  const isHidden = (each: Command): boolean => each.name() === 'complete-words';
-  const candidates = started.startsWith('-')
-    ? command.options.map(({ long }) => long ?? '')
-    : command.commands.filter((each) => !isHidden(each)).map((each) => each.name());
+  for (const word of [previous, ...before].toReversed())
+    command = command.commands.find((each) => namesOf(each).includes(word)) ?? command;
+  const option = command.options.find(({ long, short }) => [long, short].includes(previous));
+  const isProfile =
+    option?.long === '--profile' || (command.parent?.name() === 'profile' && command.name() === 'use');
+  const candidates = isProfile
+    ? await profileNames(context)
+    : started.startsWith('-')
+      ? command.options.map(({ long }) => long ?? '')
+      : (option?.argChoices ?? command.commands.flatMap(namesOf));
   return candidates.filter((word) => word !== '' && word.startsWith(started));
+}
+
+/** The name and the aliases of a command; none of a hidden one. */
+function namesOf(command: Command): string[] {
+  return command.name() === 'complete-words' ? [] : [command.name(), ...command.aliases()];
+}
+
+/** A broken file is reported by the command itself. */
+async function profileNames(context: Context): Promise<string[]> {
+  const { profiles } = await context.profiles.list().catch(() => ({ profiles: [] }));
+  return profiles.map(({ name }) => name);
 }

@@ -48,6 +48,7 @@ export function addLogin(program: Command, context: Context): void {
     .description(
       'forget the address and the key of a profile, and revoke a key that you confirmed in a browser',
     )
+    .addHelpText('after', '\nExample:\n  gatehouse logout --profile production\n')
     .action(async (options: SharedOptions) => {
       const name = context.nameOf(options);
       const profile = await context.profiles.get(name);
@@ -59,6 +60,7 @@ export function addLogin(program: Command, context: Context): void {
 
   addShared(program.command('whoami'))
     .description('the key in use, its role, tenant and scopes')
+    .addHelpText('after', '\nExample:\n  gatehouse whoami\n')
     .action(async (options: SharedOptions) => {
       const client = await context.client(options);
       context.output(options).answer(await client.json({ method: 'GET', path: '/v1/whoami' }));
@@ -70,7 +72,7 @@ export function addLogin(program: Command, context: Context): void {
     .action(async (options: SharedOptions) => {
       const { key } = checkedProfile(await usableProfile(context, options));
       const output = context.output(options);
-      if (output.isJson) output.json({ key });
+      if (output.isData) output.data({ key });
       else output.line(key);
     });
 }
@@ -82,13 +84,19 @@ async function logIn(context: Context, options: LoginOptions): Promise<void> {
     key === undefined ? await confirmed(context, url, options) : await profileOfKey(context, url, key);
   const client = context.clientOf(profile);
   const who = await client.json<Whoami>({ method: 'GET', path: '/v1/whoami' });
-  const name = await context.profiles.keep(options.profile, { ...profile, ...checkedProfile(profile) });
+  const checked = { ...profile, ...checkedProfile(profile) };
+  const { name, active, urlBefore } = await context.profiles.keep(context.nameOf(options), checked);
   const output = context.output(options);
-  if (output.isJson) output.json({ profile: name, ...who });
-  else
-    output.line(
-      `Logged in to ${profile.url} as ${who.role}${who.tenant_id === null ? '' : ` of tenant ${who.tenant_id}`} (profile "${name}").`,
-    );
+  if (output.isData) {
+    output.data({ profile: name, active_profile: active, ...who });
+    return;
+  }
+  const tenant = who.tenant_id === null ? '' : ` of tenant ${who.tenant_id}`;
+  output.line(`Logged in to ${checked.url} as ${who.role}${tenant} (profile "${name}").`);
+  if (urlBefore !== undefined && urlBefore !== checked.url)
+    output.line(`The profile was for ${urlBefore} before.`);
+  if (active !== name)
+    output.line(`The active profile is still "${active}". To change it: gatehouse profile use ${name}`);
 }
 
 async function profileOfKey({ surroundings }: Context, url: string, text: string): Promise<Profile> {
@@ -102,9 +110,9 @@ async function confirmed(context: Context, url: string, options: LoginOptions): 
   const output = context.output(options);
   const show = (started: StartedLogin): void => {
     const page = pageOf(started, url);
-    if (options.json === true) {
+    if (output.isData) {
       const { user_code, expires_in } = started;
-      output.json({ verification_uri: page, user_code, expires_in });
+      output.data({ verification_uri: page, user_code, expires_in });
     } else {
       output.line(`Open ${page}`);
       output.line(`and allow the code ${started.user_code}. Ctrl-C gives up.`);

@@ -46,7 +46,7 @@ export function addMemory(program: Command, context: Context): void {
       const json = { query: words.join(' '), limit: Number(options.limit) };
       const response = await client.json<Results>({ method: 'POST', path, json, user: options.asUser });
       const output = context.output(options);
-      if (output.isJson) output.answer(response);
+      if (output.isData) output.answer(response);
       else
         output.answer({
           data: response.results.map(({ path: file, score, text }) => ({
@@ -61,6 +61,7 @@ export function addMemory(program: Command, context: Context): void {
     .description('all documents, entities and relations of an export; they appear whole or not at all')
     .argument('<agent>', 'its key or id')
     .argument('<file>', 'JSON lines; - reads standard input')
+    .addHelpText('after', '\nExample:\n  gatehouse memory import clerk backup.jsonl\n')
     .action(async (agent: string, file: string, options: UserOptions) => {
       const client = await context.client(options);
       if (file !== '-') await stat(file).catch(() => fail(`${file} can't be read`));

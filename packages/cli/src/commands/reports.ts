@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Context, SharedOptions } from '../context.ts';
 import type { Operation } from '../operations.ts';
-import { addShared, optionOf, withQuery } from '../resource-commands.ts';
+import { addShared, addSince, optionOf, queryOf, withQuery } from '../resource-commands.ts';
 
 interface Summary {
   totals?: Record<string, unknown>;
@@ -27,14 +27,12 @@ export function addReports(program: Command, context: Context, operations: reado
       // Options behind `costs export` are those of the export.
       .enablePositionalOptions()
       .description(operation.summary)
-      .addHelpText('after', `\nExample:\n  gatehouse ${name} --by day,model --from 2026-11-01T00:00:00Z\n`);
-    const options = operation.queryParameters.map((parameter) => {
-      const option = optionOf(parameter, shortNames[parameter.name]);
-      command.addOption(option);
-      return [parameter.name, option.attributeName()] as const;
-    });
-    command.action(async (values: SharedOptions & Record<string, string | undefined>) => {
-      const query = Object.fromEntries(options.map(([parameter, option]) => [parameter, values[option]]));
+      .addHelpText('after', `\nExample:\n  gatehouse ${name} --by day,model --since 7d\n`);
+    for (const parameter of operation.queryParameters)
+      command.addOption(optionOf(parameter, shortNames[parameter.name]));
+    addSince(command, operation.queryParameters);
+    command.action(async (values: SharedOptions & Record<string, unknown>) => {
+      const query = queryOf(operation.queryParameters, values, shortNames);
       const client = await context.client(values);
       const path = withQuery(operation.path, query);
       print(context, values, await client.json<Summary>({ method: 'GET', path }));
@@ -44,7 +42,7 @@ export function addReports(program: Command, context: Context, operations: reado
 
 function print(context: Context, options: SharedOptions, summary: Summary): void {
   const output = context.output(options);
-  if (output.isJson) {
+  if (output.isData) {
     output.answer(summary);
     return;
   }

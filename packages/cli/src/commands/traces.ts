@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Context, SharedOptions } from '../context.ts';
 import { addShared, subcommand, withQuery } from '../resource-commands.ts';
+import { timeOf } from '../times.ts';
 
 interface FollowOptions extends SharedOptions {
   since?: string;
@@ -33,8 +34,8 @@ interface TracePage {
 export function addTraces(program: Command, context: Context): void {
   const traces = subcommand(program, 'traces');
   addShared(traces.command('follow'))
-    .description('runs as they begin and end; with --json a line of JSON each')
-    .option('--since <time>', 'RFC 3339; an hour ago by default')
+    .description('runs as they begin and end; with --json each is a line of JSON')
+    .option('--since <time>', '7d, a date or RFC 3339; an hour ago by default')
     .option('--agent <id>')
     .option('--user <id>')
     .option('--status <status>', 'running, ok, error, cancelled or interrupted')
@@ -45,15 +46,16 @@ export function addTraces(program: Command, context: Context): void {
       const client = await context.client(options);
       const { signal } = context.surroundings;
       const output = context.output(options);
-      const { since, agent, user, status, channel, json = false } = options;
+      const { agent, user, status, channel } = options;
       const filters = { agent_id: agent, user_id: user, status, channel, limit: '200' };
+      const since = options.since === undefined ? undefined : startOf(options.since);
       let cursor: string | undefined;
       for (;;) {
         const query = { ...filters, ...(cursor === undefined ? { since } : { cursor }) };
         const path = withQuery('/v1/traces/follow', query);
         const page = await client.json<TracePage>({ method: 'GET', path });
         for (const trace of page.traces)
-          if (json) output.json(trace);
+          if (output.isData) output.data(trace);
           else output.line(lineOf(trace));
         cursor = page.next_cursor;
         if (page.has_more) continue;
@@ -61,6 +63,10 @@ export function addTraces(program: Command, context: Context): void {
         await setTimeout(page.poll_after_ms, undefined, { signal });
       }
     });
+}
+
+function startOf(text: string): string {
+  return timeOf(text, { option: 'since', now: new Date(), direction: 'past', timezone: 'UTC' });
 }
 
 function lineOf({ id, status, started_at, duration_ms, request_model, cost_usd, error }: Trace): string {
