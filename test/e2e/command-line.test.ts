@@ -47,9 +47,23 @@ it('a key is kept where only its owner can read it, after it was tried', async (
 });
 
 it('another profile and the environment stand in for the current one', async () => {
-  await run(['login', '--profile', 'person', '--url', gateway.url, '--key', tenant.userKey]);
+  const { out } = await run([
+    ...['login', '--profile', 'person'],
+    ...['--url', gateway.url, '--key', tenant.userKey],
+  ]);
+  expect(out).toContain('The active profile is still "default". To change it: gatehouse profile use person');
+  expect(await json(['whoami'])).toMatchObject({ role: 'admin' });
+  expect((await run(['profile', 'use', 'person'])).code).toBe(0);
   expect(await json(['whoami'])).toMatchObject({ role: 'user' });
+  expect((await run(['profile', 'list'])).out.split('\n').map((line) => line.split(/ +/))).toEqual([
+    ['NAME', 'URL', 'ACTIVE', 'KEY_EXPIRES_AT'],
+    ['default', gateway.url, 'false', '-'],
+    ['person', gateway.url, 'true', '-'],
+    [''],
+  ]);
   await run(['login', '--url', gateway.url, '--profile', 'default', '--key', tenant.adminKey]);
+  expect(await json(['whoami'])).toMatchObject({ role: 'user' });
+  await run(['profile', 'use', 'default']);
   expect(await json(['whoami', '--profile', 'person'])).toMatchObject({ role: 'user' });
   const environment = { GATEHOUSE_URL: gateway.url, GATEHOUSE_API_KEY: gateway.ownerKey };
   expect(JSON.parse((await run(['whoami', '--json'], { environment })).out)).toMatchObject({ role: 'owner' });
@@ -86,7 +100,9 @@ it('resources are made, listed page by page, changed and deleted', async () => {
     error: expect.stringContaining('--yes'),
   });
   expect((await run(['agents', 'get', 'cid'])).code).toBe(0);
-  expect((await run(['agents', 'delete', 'cid', '--yes'])).code).toBe(0);
+  expect(await run(['agents', 'delete', 'cid', '--yes'])).toEqual({
+    ...{ code: 0, out: 'Deleted agents cid.\n', error: '' },
+  });
   const gone = await run(['agents', 'get', 'cid', '--json']);
   expect([gone.code, JSON.parse(gone.error)]).toEqual([
     1,
@@ -203,7 +219,10 @@ it('declarations are carried out once, and drift is shown', async () => {
   await json(['agents', 'update', 'desk', '--metadata', '{team: ops, other: 1, gatehouse_label: shop}']);
   expect((await run(['diff', '-f', file])).code).toBe(0);
   await declare('priced');
-  expect(await run(['diff', '-f', file])).toMatchObject({ code: 3, out: '~ update agents desk (model)\n' });
+  expect(await run(['diff', '-f', file])).toMatchObject({
+    code: 3,
+    out: `~ update agents desk (${file}:1)\n    model: small → priced (line 1)\n`,
+  });
   expect((await run(['apply', '-f', file, '--dry-run'])).code).toBe(0);
   expect(await json(['agents', 'get', 'desk'])).toMatchObject({ model: 'small' });
   expect((await run(['apply', '-f', file])).code).toBe(0);

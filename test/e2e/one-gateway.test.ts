@@ -23,5 +23,6 @@ import './analytics.test.ts';
 import './own-keys.test.ts';
 import './webhooks.test.ts';
 import './command-line.test.ts';
+import './declarations.test.ts';
 import './device-login.test.ts';
 import './memory-in-turns.test.ts';

@@ -6,12 +6,20 @@ import type { Profile } from './profiles.ts';
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
+  readonly param: string | undefined;
   readonly requestId: string | undefined;
 
-  constructor(parts: { status: number; code: string; message: string; requestId: string | undefined }) {
+  constructor(parts: {
+    status: number;
+    code: string;
+    message: string;
+    param?: string | undefined;
+    requestId?: string | undefined;
+  }) {
     super(parts.message);
     this.status = parts.status;
     this.code = parts.code;
+    this.param = parts.param;
     this.requestId = parts.requestId;
   }
 }
@@ -31,6 +39,8 @@ export interface ApiRequest {
   user?: string | undefined;
   /** Makes a repeat harmless: it gets the first answer. */
   idempotencyKey?: string | undefined;
+  /** Whether it changes nothing, so a repeat is harmless. */
+  isRepeatable?: boolean;
   headers?: Record<string, string>;
   /** For requests with a signature instead. */
   withoutKey?: boolean;
@@ -82,7 +92,8 @@ export class ApiClient {
   /** Rejects with an `ApiError` for an error response. Tries again after temporary errors, if a repeat is harmless. */
   async send(request: ApiRequest): Promise<Response> {
     const { signal = this.#signal } = request;
-    const isHarmless = request.method === 'GET' || request.idempotencyKey !== undefined;
+    const isHarmless =
+      request.method === 'GET' || request.idempotencyKey !== undefined || request.isRepeatable === true;
     for (let attempt = 1; ; attempt += 1) {
       const isLast = !isHarmless || attempt === attempts;
       const response = await this.#once(request, signal).catch((error: unknown) => {
@@ -134,26 +145,30 @@ export class ApiClient {
 async function errorOf(response: Response): Promise<ApiError> {
   const requestId = response.headers.get('x-request-id') ?? undefined;
   const text = await response.text().catch(() => '');
-  let error: { code?: string; message?: string } = {};
+  let error: ErrorMembers = {};
   try {
     error = errorIn(JSON.parse(text) as ErrorAnswer);
   } catch {
     // Something in front of the gateway has answered.
   }
   const { code = `http_${response.status}`, message = `${response.status} ${response.statusText}` } = error;
-  return new ApiError({ status: response.status, code, message, requestId });
+  const param = error.param ?? undefined;
+  return new ApiError({ status: response.status, code, message, param, requestId });
+}
+
+interface ErrorMembers {
+  code?: string;
+  message?: string;
+  param?: string | null;
 }
 
 interface ErrorAnswer {
-  error?: { code?: string; message?: string } | string;
+  error?: ErrorMembers | string;
   error_description?: string;
 }
 
 /** Logins of programs have errors as OAuth has them (RFC 6749 §5.2). */
-function errorIn({ error = {}, error_description: description }: ErrorAnswer): {
-  code?: string;
-  message?: string;
-} {
+function errorIn({ error = {}, error_description: description }: ErrorAnswer): ErrorMembers {
   if (typeof error !== 'string') return error;
   return { code: error, ...(description !== undefined && { message: description }) };
 }

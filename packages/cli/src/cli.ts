@@ -3,13 +3,16 @@ import { ApiError, UnreachableError } from './api-client.ts';
 import { addApply, DriftError } from './commands/apply.ts';
 import { addChat } from './commands/chat.ts';
 import { addCompletion } from './commands/completion.ts';
+import { addExport } from './commands/export.ts';
 import { addInit } from './commands/init.ts';
 import { addLogin } from './commands/login.ts';
 import { addMemory } from './commands/memory.ts';
+import { addProfile } from './commands/profile.ts';
 import { addReports } from './commands/reports.ts';
 import { addTraces } from './commands/traces.ts';
 import { addWebhooks } from './commands/webhooks.ts';
 import { Context, type Surroundings } from './context.ts';
+import { DeclarationError } from './declarations/problem.ts';
 import type { Operation } from './operations.ts';
 import { forTerminal, jsonForTerminal } from './output.ts';
 import { addResourceCommands, addShared, addShortForms, takeOptionsBefore } from './resource-commands.ts';
@@ -30,7 +33,7 @@ export const interrupted = 130;
  * {@link interrupted}.
  */
 export async function runCli({ words, operations, writeError, ...surroundings }: Cli): Promise<number> {
-  const isJson = words.includes('--json');
+  const isData = asksForData(words);
   try {
     await programOf(new Context(surroundings), operations, writeError).parseAsync(words, { from: 'user' });
     return 0;
@@ -42,13 +45,14 @@ export async function runCli({ words, operations, writeError, ...surroundings }:
       writeError(`${forTerminal(error.message)}\n`);
       return 2;
     }
-    if (!(error instanceof ApiError) && !(error instanceof UnreachableError)) throw error;
-    writeError(isJson ? `${jsonOf(error)}\n` : `${forTerminal(textOf(error))}\n`);
+    if (!isFailure(error)) throw error;
+    writeError(isData ? `${jsonOf(error)}\n` : `${forTerminal(textOf(error))}\n`);
     return 1;
   }
 }
 
-function programOf(
+/** The command with all others below it. */
+export function programOf(
   context: Context,
   operations: readonly Operation[],
   writeError: (text: string) => void,
@@ -64,6 +68,7 @@ function programOf(
       '\nExamples:\n  gatehouse login --url https://gatehouse.example.com\n  gatehouse agents list\n  gatehouse chat -m agent:clerk "Where is the key?"\n  gatehouse apply -f gatehouse/\n',
     );
   addLogin(program, context);
+  addProfile(program, context);
   addChat(program, context);
   addReports(program, context, operations);
   addResourceCommands(program, context, operations);
@@ -71,6 +76,7 @@ function programOf(
   addMemory(program, context);
   addWebhooks(program, context);
   addApply(program, context, operations);
+  addExport(program, context, operations);
   addInit(program, context);
   addCompletion(program, context);
   for (const command of withAll(program))
@@ -82,8 +88,19 @@ function programOf(
   return program;
 }
 
-function withAll(command: Command): Command[] {
+/** A command, and all below it. */
+export function withAll(command: Command): Command[] {
   return [command, ...command.commands.flatMap(withAll)];
+}
+
+/** Whether errors are for a program too. Known before the options are read, since those may be the error. */
+function asksForData(words: readonly string[]): boolean {
+  return words.some(
+    (word, at) =>
+      word === '--json' ||
+      /^(--output=|-o=?)(json|yaml)$/.test(word) ||
+      (/^(json|yaml)$/.test(word) && /^(--output|-o)$/.test(words[at - 1] ?? '')),
+  );
 }
 
 /** Whether the operating system has refused an operation, like reading a file. */
@@ -91,13 +108,24 @@ function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error && 'code' in error;
 }
 
-function textOf(error: ApiError | UnreachableError): string {
+type Failure = ApiError | DeclarationError | UnreachableError;
+
+/** Whether the gateway has refused or failed. */
+function isFailure(error: unknown): error is Failure {
+  return error instanceof ApiError || error instanceof DeclarationError || error instanceof UnreachableError;
+}
+
+function textOf(error: Failure): string {
   if (!(error instanceof ApiError)) return error.message;
   const request = error.requestId === undefined ? '' : ` (request ${error.requestId})`;
   return `${error.code}: ${error.message}${request}`;
 }
 
-function jsonOf(error: ApiError | UnreachableError): string {
+function jsonOf(error: Failure): string {
+  if (error instanceof DeclarationError) {
+    const { outcome: message, problems } = error;
+    return jsonForTerminal({ error: { code: 'declarations_refused', message, problems } });
+  }
   if (!(error instanceof ApiError))
     return jsonForTerminal({ error: { code: 'unreachable', message: error.message } });
   const { code, message, status, requestId } = error;

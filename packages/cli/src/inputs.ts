@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
-import { parse, parseAllDocuments } from 'yaml';
+import { LineCounter, parse, parseAllDocuments, type Document } from 'yaml';
 import { UsageError } from './usage-error.ts';
 
 /** All of standard input as text. */
@@ -27,15 +27,23 @@ export function parseYaml(text: string, source: string): unknown {
   return readable(source, () => parse(text) as unknown);
 }
 
+/** A document with its nodes, by which each value has a line. */
+export interface ParsedDocument {
+  content: unknown;
+  document: Document;
+  lines: LineCounter;
+}
+
 /** All documents of a YAML text, without the empty ones. */
-export function parseDocuments(text: string, source: string): unknown[] {
-  return readable(source, () =>
-    [...parseAllDocuments(text)].map((document) => {
+export function parseDocuments(text: string, source: string): ParsedDocument[] {
+  return readable(source, () => {
+    const lines = new LineCounter();
+    return [...parseAllDocuments(text, { lineCounter: lines })].map((document) => {
       const [error] = document.errors;
       if (error !== undefined) throw error;
-      return document.toJS() as unknown;
-    }),
-  );
+      return { content: document.toJS() as unknown, document, lines };
+    });
+  });
 }
 
 /** Runs a parser, which throws whatever a broken, endless or too deep text makes it throw. */
@@ -47,26 +55,29 @@ function readable<Content>(source: string, parser: () => Content): Content {
   }
 }
 
+export type Environment = Readonly<Record<string, string | undefined>>;
+
 /**
  * Replaces `${NAME}` by this variable of the environment; `$${NAME}` stands for the text `${NAME}`. There is no
- * default, so no secret is empty by mistake.
+ * default, so no secret is empty by mistake: `missing` is the first unset or empty variable.
  */
 export function withEnvironment(
   value: unknown,
-  environment: Readonly<Record<string, string | undefined>>,
-): unknown {
-  if (typeof value === 'string')
-    return value.replaceAll(/(\$?)\$\{(\w+)\}/g, (text, escape: string, name: string) => {
-      if (escape !== '') return text.slice(1);
-      const variable = environment[name];
-      if (variable === undefined || variable === '')
-        throw new UsageError(`The environment has no ${name}. For the text itself, write $$\{${name}}.`);
-      return variable;
-    });
-  if (Array.isArray(value)) return value.map((part) => withEnvironment(part, environment));
-  if (typeof value === 'object' && value !== null)
-    return Object.fromEntries(
-      Object.entries(value).map(([name, part]) => [name, withEnvironment(part, environment)]),
-    );
-  return value;
+  environment: Environment,
+): { value: unknown; missing: string | undefined } {
+  let missing: string | undefined;
+  const replaced = (part: unknown): unknown => {
+    if (typeof part === 'string')
+      return part.replaceAll(/(\$?)\$\{(\w+)\}/g, (text, escape: string, name: string) => {
+        if (escape !== '') return text.slice(1);
+        const variable = environment[name] ?? '';
+        if (variable === '') missing ??= name;
+        return variable;
+      });
+    if (Array.isArray(part)) return part.map(replaced);
+    if (typeof part === 'object' && part !== null)
+      return Object.fromEntries(Object.entries(part).map(([name, item]) => [name, replaced(item)]));
+    return part;
+  };
+  return { value: replaced(value), missing };
 }

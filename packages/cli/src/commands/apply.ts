@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Context, SharedOptions } from '../context.ts';
-import { carryOut } from '../declarations/carry-out.ts';
+import { assertSecretsFile, carryOut } from '../declarations/carry-out.ts';
+import { checkSteps } from '../declarations/check.ts';
 import { readDeclared, type Declared } from '../declarations/declared.ts';
 import {
   planSteps,
@@ -11,6 +12,7 @@ import {
   type Step,
 } from '../declarations/plan.ts';
 import { SecretsFile } from '../declarations/secrets-file.ts';
+import { doneLine, plannedLines, stepData } from '../declarations/step-text.ts';
 import type { Operation } from '../operations.ts';
 import { addShared } from '../resource-commands.ts';
 import { UsageError } from '../usage-error.ts';
@@ -25,52 +27,38 @@ interface DeclaredOptions extends SharedOptions {
 interface ApplyOptions extends DeclaredOptions {
   dryRun?: boolean;
   secretsFile?: string;
+  yes?: boolean;
 }
 
 /** The gateway is not as declared: exit code 3. */
 export class DriftError extends Error {}
 
-/** `apply` and `diff`. */
+/** `plan`, also as `diff`, and `apply`. */
 export function addApply(program: Command, context: Context, operations: readonly Operation[]): void {
   const sets = setsOfKinds(operations);
+  withFiles(program.command('plan').alias('diff'))
+    .description(
+      'say what apply would change, after a check by the gateway; ends with 3 if there is anything',
+    )
+    .addHelpText('after', '\nExample:\n  gatehouse plan -f gatehouse/\n')
+    .action(async (options: DeclaredOptions) => {
+      const { steps } = await plan(context, options, sets);
+      show(context, options, steps);
+      if (steps.length > 0) throw new DriftError();
+    });
+
   withFiles(program.command('apply'))
     .description(
-      'make tenants, servers, agents, channels, endpoints, subscriptions and keys as files declare them',
+      'make tenants, servers, agents, channels, endpoints, subscriptions and keys as files declare them; changes nothing if the gateway would refuse one',
     )
-    .option('--dry-run', 'only say what would be done')
+    .option('--dry-run', 'only say what would be done, as plan does')
     .option('--secrets-file <file>', 'file for secrets that are shown once, as lines of JSON')
+    .option('-y, --yes', 'delete what --prune finds without a question')
     .addHelpText('after', '\nExample:\n  gatehouse apply -f gatehouse/ --secrets-file secrets.jsonl\n')
     .action(async (options: ApplyOptions) => {
       const { declared, steps, present } = await plan(context, options, sets);
-      const { dryRun = false, secretsFile, json = false } = options;
-      const output = context.output(options);
-      const client = await context.steadyClient(options);
-      const secrets = secretsFile === undefined ? undefined : new SecretsFile(secretsFile);
-      const { signal } = context.surroundings;
-      const done: object[] = [];
-      const show = (step: Step): void => {
-        if (json) done.push(showStep(step));
-        else output.line(lineOf(step, !dryRun));
-      };
-      try {
-        if (dryRun) for (const step of steps) show(step);
-        else await carryOut(client, steps, { declared, present, secrets, signal, onDone: show });
-      } finally {
-        if (json) output.answer({ dry_run: dryRun, steps: done });
-      }
-      if (!json && steps.length === 0) output.line('Everything is as declared.');
-    });
-
-  withFiles(program.command('diff'))
-    .description('say what differs from what files declare; ends with 3 if anything does')
-    .addHelpText('after', '\nExample:\n  gatehouse diff -f gatehouse/\n')
-    .action(async (options: DeclaredOptions) => {
-      const { steps } = await plan(context, options, sets);
-      const output = context.output(options);
-      if (output.isJson) output.answer({ steps: steps.map(showStep) });
-      else for (const step of steps) output.line(lineOf(step, false));
-      if (steps.length > 0) throw new DriftError();
-      if (!output.isJson) output.line('Everything is as declared.');
+      if (options.dryRun === true) show(context, options, steps);
+      else await apply(context, options, { declared, steps, present });
     });
 }
 
@@ -82,27 +70,67 @@ function withFiles(command: Command): Command {
     .option('--send-secrets', 'send credentials again, which can’t be compared');
 }
 
-async function plan(
-  context: Context,
-  options: DeclaredOptions,
-  sets: SetsOfKinds,
-): Promise<{ declared: Declared; steps: Step[]; present: Present }> {
+interface Plan {
+  declared: Declared;
+  steps: Step[];
+  present: Present;
+}
+
+/** The steps, each checked by the gateway. */
+async function plan(context: Context, options: DeclaredOptions, sets: SetsOfKinds): Promise<Plan> {
   const { file, label, prune = false, sendSecrets = false } = options;
   const declared = await readDeclared(file, context.surroundings);
   if (prune && label === undefined) throw new UsageError('Give the --label of the set of files to --prune.');
   if (prune && [...declared.values()].every((things) => things.length === 0))
     throw new UsageError('Nothing is declared: --prune would delete everything with the label.');
-  const present = await readPresent(await context.client(options), declared, { prune });
-  return { declared, steps: planSteps(declared, present, { label, prune, sendSecrets, sets }), present };
+  const client = await context.client(options);
+  const present = await readPresent(client, declared, { prune });
+  const steps = planSteps(declared, present, { label, prune, sendSecrets, sets });
+  await checkSteps(client, steps, present);
+  return { declared, steps, present };
 }
 
-function showStep({ action, kind, identity, differing }: Step): object {
-  return { action, kind: kind.name, name: identity, members: differing };
+function show(context: Context, options: SharedOptions & { dryRun?: boolean }, steps: readonly Step[]): void {
+  const output = context.output(options);
+  if (output.isData)
+    output.answer({ ...(options.dryRun === true && { dry_run: true }), steps: steps.map(stepData) });
+  else if (steps.length === 0) output.line('Everything is as declared.');
+  else for (const line of steps.flatMap(plannedLines)) output.line(line);
 }
 
-function lineOf({ action, kind, identity, differing }: Step, isDone: boolean): string {
-  const sign = { create: '+', update: '~', delete: '-' }[action];
-  const verb = isDone ? `${action}d` : action;
-  const members = action === 'update' ? ` (${differing.join(', ')})` : '';
-  return `${sign} ${verb} ${kind.name} ${identity}${members}`;
+async function apply(
+  context: Context,
+  options: ApplyOptions,
+  { declared, steps, present }: Plan,
+): Promise<void> {
+  const output = context.output(options);
+  const { secretsFile } = options;
+  const secrets = secretsFile === undefined ? undefined : new SecretsFile(secretsFile);
+  assertSecretsFile(steps, secrets);
+  await confirmDeletions(context, options, steps);
+  const client = await context.steadyClient(options);
+  const { signal } = context.surroundings;
+  const done: Step[] = [];
+  const onDone = (step: Step): void => {
+    done.push(step);
+    if (!output.isData) output.line(doneLine(step));
+  };
+  try {
+    await carryOut(client, steps, { declared, present, secrets, signal, onDone });
+  } finally {
+    if (output.isData) output.answer({ dry_run: false, steps: done.map(stepData) });
+  }
+  if (!output.isData && steps.length === 0) output.line('Everything is as declared.');
+}
+
+/** Asks at a terminal. Elsewhere `--prune` with its label is the answer. */
+async function confirmDeletions(
+  { surroundings }: Context,
+  { yes = false }: ApplyOptions,
+  steps: readonly Step[],
+): Promise<void> {
+  const deletions = steps.filter(({ action }) => action === 'delete');
+  if (yes || deletions.length === 0) return;
+  const names = deletions.map(({ kind, identity }) => `${kind.name} ${identity}`).join(', ');
+  if ((await surroundings.confirm(`Delete ${names}?`)) === false) throw new UsageError('Nothing was changed');
 }

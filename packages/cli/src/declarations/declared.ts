@@ -1,31 +1,57 @@
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
-import { parseDocuments, readText, withEnvironment } from '../inputs.ts';
+import {
+  parseDocuments,
+  readText,
+  withEnvironment,
+  type Environment,
+  type ParsedDocument,
+} from '../inputs.ts';
 import { UsageError } from '../usage-error.ts';
 import { kinds, type Kind } from './kinds.ts';
+import { placeIn, placeText, type SourcePlace } from './place.ts';
 
 export type Members = Record<string, unknown>;
 
-/** The things declared by files, by kind, each with members for the API. */
-export type Declared = ReadonlyMap<Kind, readonly Members[]>;
+/** A declared thing. */
+export interface Declaration {
+  /** Its members for the API, without the hidden ones whose variables are missing. */
+  members: Members;
+  /** The members as the file has them, with `${NAME}` in place of values of the environment. */
+  written: Members;
+  /** Missing variables of the environment, by the hidden member with them. */
+  missing: ReadonlyMap<string, string>;
+  place: SourcePlace;
+}
 
-/** Reads a file, or all `.yaml`, `.yml` and `.json` files of a folder in the order of their names. */
+/** The things declared by files, by kind. */
+export type Declared = ReadonlyMap<Kind, readonly Declaration[]>;
+
+/**
+ * Reads a file, or all `.yaml`, `.yml` and `.json` files of a folder in the order of their names. Throws `UsageError`
+ * with every mistake of the declarations, each with its file and line.
+ */
 export async function readDeclared(
   source: string,
-  { stdin, environment }: { stdin: Readable; environment: Readonly<Record<string, string | undefined>> },
+  { stdin, environment }: { stdin: Readable; environment: Environment },
 ): Promise<Declared> {
-  const declared = new Map<Kind, Members[]>(kinds.map((kind) => [kind, []]));
+  const declared = new Map<Kind, Declaration[]>(kinds.map((kind) => [kind, []]));
+  const mistakes: string[] = [];
   for (const file of await filesOf(source)) {
-    for (const content of parseDocuments(await readText(file, stdin), file)) addAll(declared, content, file);
+    for (const document of parseDocuments(await readText(file, stdin), file))
+      for (const { kind, members, place } of declarationsOf(document, file, mistakes)) {
+        const identity = members[kind.identity];
+        const first = declared.get(kind)?.find(({ written }) => written[kind.identity] === identity);
+        if (first !== undefined)
+          mistakes.push(
+            `${placeText(place)}: ${kind.name}: ${String(identity)} is declared twice, first at ${placeText(first.place)}`,
+          );
+        else
+          noting(mistakes, () => declared.get(kind)?.push(resolved(kind, members, { place, environment })));
+      }
   }
-  for (const [kind, things] of declared) {
-    refuseTwice(kind, things);
-    declared.set(
-      kind,
-      things.map((thing) => withEnvironment(thing, environment) as Members),
-    );
-  }
+  if (mistakes.length > 0) throw new UsageError(mistakes.join('\n'));
   return declared;
 }
 
@@ -39,32 +65,55 @@ async function filesOf(source: string): Promise<string[]> {
   return names.map((name) => path.join(source, name));
 }
 
-function addAll(declared: ReadonlyMap<Kind, Members[]>, content: unknown, file: string): void {
-  if (content === null || content === undefined) return;
-  if (!isMembers(content)) throw new UsageError(`${file} must hold lists by kind: ${names()}`);
-  for (const [name, things] of Object.entries(content)) {
-    const kind = kinds.find((each) => each.name === name);
-    if (kind === undefined) throw new UsageError(`${file}: ${name} is none of ${names()}`);
-    if (!Array.isArray(things)) throw new UsageError(`${file}: ${name} must be a list`);
-    for (const [at, thing] of things.entries()) {
-      const where = `${file}: ${name}[${at}]`;
-      if (!isMembers(thing)) throw new UsageError(`${where} must have members`);
-      if (typeof thing[kind.identity] !== 'string') throw new UsageError(`${where} has no ${kind.identity}`);
-      refuseSecrets(kind, thing, where);
-      declared.get(kind)?.push(thing);
-    }
-  }
+interface FoundDeclaration {
+  kind: Kind;
+  members: Members;
+  place: SourcePlace;
 }
 
-/** A secret in a file would end in a repository. */
-function refuseSecrets(kind: Kind, thing: Members, where: string): void {
-  const isSecret = (value: unknown): boolean =>
-    typeof value === 'string'
-      ? !/^\$\{\w+\}$/.test(value)
-      : Object.entries(value ?? {}).some(([name, part]) => !plainMembers.has(name) && isSecret(part));
-  for (const name of [...kind.hidden, ...kind.secrets])
-    if (thing[name] !== undefined && isSecret(thing[name]))
-      throw new UsageError(`${where}: secrets in ${name} come from the environment: write \${NAME}`);
+/** The declarations of a document, apart from those with a mistake. */
+function declarationsOf(parsed: ParsedDocument, name: string, mistakes: string[]): FoundDeclaration[] {
+  const file = name === '-' ? 'standard input' : name;
+  const { content } = parsed;
+  const at = (...start: string[]): SourcePlace => placeIn({ file, ...parsed }, start);
+  if (content === null || content === undefined) return [];
+  if (!isMembers(content)) {
+    mistakes.push(`${placeText(at())}: it must hold lists by kind: ${names()}`);
+    return [];
+  }
+  return Object.entries(content).flatMap(([list, things]) => {
+    const kind = kinds.find((each) => each.name === list);
+    if (kind === undefined || !Array.isArray(things)) {
+      const mistake = kind === undefined ? `is none of ${names()}` : 'must be a list';
+      mistakes.push(`${placeText(at(list))}: ${list} ${mistake}`);
+      return [];
+    }
+    return things.flatMap((members: unknown, index) => {
+      const place = at(list, String(index));
+      const mistake = mistakeOf(kind, members);
+      if (mistake === null) return [{ kind, members: members as Members, place }];
+      mistakes.push(`${placeText(place, mistake.path)}: ${list}[${index}]${mistake.text}`);
+      return [];
+    });
+  });
+}
+
+function mistakeOf(kind: Kind, thing: unknown): { text: string; path: string[] } | null {
+  if (!isMembers(thing)) return { text: ' must have members', path: [] };
+  if (typeof thing[kind.identity] !== 'string') return { text: ` has no ${kind.identity}`, path: [] };
+  // A secret in a file would end in a repository.
+  const clear = [...kind.hidden, ...kind.secrets].find(
+    (name) => thing[name] !== undefined && hasSecret(thing[name]),
+  );
+  if (clear === undefined) return null;
+  const text = `: secrets in ${clear} come from the environment: write \${NAME}`;
+  return { text, path: [clear] };
+}
+
+function hasSecret(value: unknown): boolean {
+  return typeof value === 'string'
+    ? !/^\$\{\w+\}$/.test(value)
+    : Object.entries(value ?? {}).some(([name, part]) => !plainMembers.has(name) && hasSecret(part));
 }
 
 /** Hidden members without secrets. */
@@ -82,11 +131,34 @@ const plainMembers = new Set([
   'bot_id',
 ]);
 
-function refuseTwice(kind: Kind, things: readonly Members[]): void {
-  const seen = new Set<unknown>();
-  for (const { [kind.identity]: identity } of things) {
-    if (seen.has(identity)) throw new UsageError(`${kind.name}: ${String(identity)} is declared twice`);
-    seen.add(identity);
+/** The declaration with values of the environment. Hidden members are needed only where they are sent. */
+function resolved(
+  kind: Kind,
+  written: Members,
+  { place, environment }: { place: SourcePlace; environment: Environment },
+): Declaration {
+  const isHidden = new Set([...kind.hidden, ...kind.secrets]);
+  const members: Members = {};
+  const missing = new Map<string, string>();
+  for (const [name, value] of Object.entries(written)) {
+    const { value: member, missing: variable } = withEnvironment(value, environment);
+    if (variable === undefined) members[name] = member;
+    else if (isHidden.has(name)) missing.set(name, variable);
+    else
+      throw new UsageError(
+        `${placeText(place, [name])}: The environment has no ${variable}. For the text itself, write $$\{${variable}}.`,
+      );
+  }
+  return { members, written, missing, place };
+}
+
+/** Adds the message of a thrown `UsageError` to `mistakes`. */
+function noting(mistakes: string[], work: () => unknown): void {
+  try {
+    work();
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    mistakes.push(error.message);
   }
 }
 

@@ -9,13 +9,15 @@ export interface Kind {
   hidden: readonly string[];
   /** Members taken by a creation only. */
   once: readonly string[];
+  /** Members beside each creation and change, stored nowhere. */
+  options: readonly string[];
   /** Members of the answer to a creation, shown this once. */
   secrets: readonly string[];
   canChange: boolean;
   canDelete: boolean;
 }
 
-const plain = { hidden: [], once: [], secrets: [], canChange: true, canDelete: true };
+const plain = { hidden: [], once: [], options: [], secrets: [], canChange: true, canDelete: true };
 
 export const kinds: readonly Kind[] = [
   {
@@ -34,7 +36,7 @@ export const kinds: readonly Kind[] = [
     hidden: ['auth'],
     once: ['verify'],
   },
-  { ...plain, name: 'agents', path: '/v1/agents', identity: 'key' },
+  { ...plain, name: 'agents', path: '/v1/agents', identity: 'key', options: ['allow_missing'] },
   {
     ...plain,
     name: 'channels',

@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
-import type { Declared, Members } from './declared.ts';
+import type { Declaration, Declared, Members } from './declared.ts';
+import { plannedLines } from './step-text.ts';
 import { kinds } from './kinds.ts';
 import { planSteps, type PlanOptions, type Present } from './plan.ts';
 
@@ -9,8 +10,12 @@ const kindOf = (name: string) => {
   return kind;
 };
 const sets = new Map([['agents', new Set(['tools.builtin'])]]);
+const declarationOf = (members: Members, written = members): Declaration => ({
+  ...{ members, written, missing: new Map() },
+  place: { file: 'a.yaml', lineOf: (path = []) => 1 + path.length },
+});
 const declaredOf = (lists: Record<string, Members[]>): Declared =>
-  new Map(kinds.map((kind) => [kind, lists[kind.name] ?? []]));
+  new Map(kinds.map((kind) => [kind, (lists[kind.name] ?? []).map((members) => declarationOf(members))]));
 const presentOf = (lists: Record<string, Members[]>): Present =>
   new Map(
     Object.entries(lists).map(([name, things]) => {
@@ -109,10 +114,53 @@ it('pruning deletes what carries the label and is no longer declared, the other 
 it('what can’t be changed is said', () => {
   const key = { id: '4', name: 'ci', role: 'user', status: 'active' };
   expect(() => stepsOf({ api_keys: [{ name: 'ci', role: 'admin' }] }, { api_keys: [key] })).toThrow(
-    'api_keys: ci differs in role',
+    'a.yaml:2: api_keys: ci differs in role',
   );
   const endpoint = { id: '7', name: 'Alerts', scheme: 'github' };
   expect(() =>
     stepsOf({ endpoints: [{ name: 'Alerts', scheme: 'slack' }] }, { endpoints: [endpoint] }),
-  ).toThrow('endpoints: Alerts differs in scheme');
+  ).toThrow('a.yaml:2: endpoints: Alerts differs in scheme');
+});
+
+it('a plan shows old and new values with their lines', () => {
+  const long = `You are a clerk${' of the hotel'.repeat(20)}`;
+  const there = { ...ours, system_prompt: `${long}. Be short.`, description: 'Desk', status: 'active' };
+  const declared = {
+    ...{ key: 'clerk', model: 'other', system_prompt: `${long}. Be kind.` },
+    tools: { builtin: ['web_fetch'], max_iterations: 3 },
+  };
+  const [step] = planSteps(declaredOf({ agents: [declared] }), presentOf({ agents: [there] }), {
+    ...{ label: undefined, prune: false, sendSecrets: false, sets },
+  });
+  expect(step && plannedLines(step)).toEqual([
+    '~ update agents clerk (a.yaml:1)',
+    '    model: m → other (line 2)',
+    '    system_prompt: …el of the hotel. Be short. → …el of the hotel. Be kind. (line 2)',
+    '    tools.builtin: - → web_fetch (line 3)',
+    '    tools.max_iterations: 10 → 3 (line 3)',
+  ]);
+});
+
+it('a plan shows no value that comes from the environment', () => {
+  const written = { name: 'mail', url: 'https://mail.example.com/${TOKEN}', auth: { token: '${TOKEN}' } };
+  const members = { ...written, url: 'https://mail.example.com/new', auth: { token: 'new' } };
+  const mail = { id: '3', name: 'mail', url: 'https://mail.example.com/old', auth: { token_set: true } };
+  const declared = new Map([[kindOf('mcp_servers'), [declarationOf(members, written)]]]);
+  const [step] = planSteps(declared, presentOf({ mcp_servers: [mail] }), {
+    ...{ label: undefined, prune: false, sendSecrets: true, sets },
+  });
+  expect(step && plannedLines(step)).toEqual([
+    '~ update mcp_servers mail (a.yaml:1)',
+    '    url: (not shown) → https://mail.example.com/${TOKEN} (line 2)',
+    "    auth: sent again, can't be compared",
+  ]);
+  expect(step?.members).toEqual({ url: members.url, auth: members.auth });
+});
+
+it('allow_missing goes with a change, and is none by itself', () => {
+  const declared = { agents: [{ key: 'clerk', model: 'other', allow_missing: true }] };
+  const options = { label: 'shop', prune: false, sendSecrets: false, sets };
+  const [step] = planSteps(declaredOf(declared), presentOf({ agents: [ours] }), options);
+  expect(step?.members).toEqual({ model: 'other', allow_missing: true });
+  expect(stepsOf({ agents: [{ ...declared.agents[0], model: 'm' }] }, { agents: [ours] })).toEqual([]);
 });

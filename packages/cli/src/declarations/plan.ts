@@ -1,9 +1,10 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { ApiClient } from '../api-client.ts';
 import type { Operation } from '../operations.ts';
 import { UsageError } from '../usage-error.ts';
-import type { Declared, Members } from './declared.ts';
+import type { Declaration, Declared, Members } from './declared.ts';
+import { differencesOf, merged, type Difference, type Sets } from './differences.ts';
 import { kinds, labelMember, type Kind } from './kinds.ts';
+import { placeText } from './place.ts';
 
 const ambiguous = Symbol('several have this name');
 
@@ -16,7 +17,13 @@ export interface Step {
   id?: string;
   /** To send; an `agent` by its key instead of `agent_id`. */
   members: Members;
+  /** Members to change, hidden ones included. */
   differing: readonly string[];
+  differences: readonly Difference[];
+  /** Missing variables of the environment, by the member to send. */
+  missing: ReadonlyMap<string, string>;
+  /** Absent for a deletion. */
+  declaration?: Declaration;
 }
 
 export interface PlanOptions {
@@ -28,7 +35,7 @@ export interface PlanOptions {
 }
 
 /** Members with the meaning of sets in the contract, like `tools.builtin`, by the name of their kind. */
-export type SetsOfKinds = ReadonlyMap<string, ReadonlySet<string>>;
+export type SetsOfKinds = ReadonlyMap<string, Sets>;
 
 /** The sets in the body of a creation, by kind. */
 export function setsOfKinds(operations: readonly Operation[]): SetsOfKinds {
@@ -76,85 +83,118 @@ function byIdentity(kind: Kind, things: readonly Members[]): Map<string, Existin
   return grouped;
 }
 
-/** The steps, in an order in which what is needed comes first; nothing is asked or changed. */
+/**
+ * The steps, in an order in which what is needed comes first; nothing is asked or changed. Throws `UsageError` with every
+ * fixed difference.
+ */
 export function planSteps(declared: Declared, present: Present, options: PlanOptions): Step[] {
   const agents = agentKeys(present);
+  const mistakes: string[] = [];
   const steps: Step[] = [];
   for (const kind of kinds)
-    for (const thing of declared.get(kind) ?? []) {
-      const step = stepFor(kind, labelled(kind, thing, options.label), { present, agents, options });
+    for (const declaration of declared.get(kind) ?? []) {
+      const state = { present, agents, options, mistakes };
+      const step = stepFor(kind, labelled(kind, declaration, options.label), state);
       if (step !== undefined) steps.push(step);
     }
+  if (mistakes.length > 0) throw new UsageError(mistakes.join('\n'));
   return options.prune ? [...steps, ...deletions(declared, present, options.label)] : steps;
 }
 
-function labelled(kind: Kind, thing: Members, label: string | undefined): Members {
-  if (kind.name !== 'agents' || label === undefined) return thing;
-  return { ...thing, metadata: { ...(thing['metadata'] as Members | undefined), [labelMember]: label } };
+function labelled(kind: Kind, declaration: Declaration, label: string | undefined): Declaration {
+  if (kind.name !== 'agents' || label === undefined) return declaration;
+  const withLabel = ({ metadata, ...members }: Members): Members => ({
+    ...members,
+    metadata: { ...(metadata as Members | undefined), [labelMember]: label },
+  });
+  return {
+    ...declaration,
+    members: withLabel(declaration.members),
+    written: withLabel(declaration.written),
+  };
+}
+
+interface PlanState {
+  present: Present;
+  /** Keys of agents by their ids. */
+  agents: ReadonlyMap<string, string>;
+  options: PlanOptions;
+  mistakes: string[];
 }
 
 function stepFor(
   kind: Kind,
-  thing: Members,
-  {
-    present,
-    agents,
-    options,
-  }: { present: Present; agents: ReadonlyMap<string, string>; options: PlanOptions },
+  declaration: Declaration,
+  { present, agents, options, mistakes }: PlanState,
 ): Step | undefined {
-  const identity = String(thing[kind.identity]);
+  const { members, written, missing, place } = declaration;
+  const identity = String(members[kind.identity]);
   const there = present.get(kind)?.get(identity);
+  const common = { kind, identity, declaration };
   if (there === undefined)
-    return { action: 'create', kind, identity, members: thing, differing: Object.keys(thing) };
-  if (there[ambiguous] === true)
-    throw new UsageError(`${kind.name}: several are named ${identity}. Rename or delete the others first.`);
-  const current = { ...there, agent: agents.get(String(there['agent_id'])) };
-  const isCompared = (name: string): boolean =>
-    !kind.hidden.includes(name) && (!kind.once.includes(name) || name in there);
-  const sets = options.sets.get(kind.name) ?? new Set();
-  const compared = Object.keys(thing).filter(isCompared);
-  const differing = compared.filter(
-    (name) => !holds((current as Members)[name], thing[name], { path: name, sets }),
-  );
-  const sent = options.sendSecrets ? kind.hidden.filter((name) => thing[name] !== undefined) : [];
-  if (differing.length === 0 && sent.length === 0) return undefined;
-  if (!kind.canChange || differing.some((name) => kind.once.includes(name)))
-    throw new UsageError(
-      `${kind.name}: ${identity} differs in ${differing.join(', ')}, and can't be changed: name another, or remove this one first.`,
+    return {
+      ...common,
+      action: 'create',
+      members,
+      missing,
+      differing: Object.keys(written),
+      differences: [],
+    };
+  if (there[ambiguous] === true) {
+    mistakes.push(
+      `${placeText(place)}: ${kind.name}: several are named ${identity}. Rename or delete the others first.`,
     );
-  const members = Object.fromEntries(
-    [...differing, ...sent].map((name) => [name, merged((current as Members)[name], thing[name])]),
-  );
+    return undefined;
+  }
+  const current: Members = { ...there, agent: agents.get(String(there['agent_id'])) };
+  const differences = differencesFrom(current, kind, { declaration, sets: options.sets.get(kind.name) });
+  const changed = [...new Set(differences.map(({ path }) => path[0] ?? ''))];
+  const sent = options.sendSecrets ? kind.hidden.filter((name) => written[name] !== undefined) : [];
+  if (changed.length === 0 && sent.length === 0) return undefined;
+  const fixed = kind.canChange ? changed.filter((name) => kind.once.includes(name)) : changed;
+  if (fixed.length > 0) {
+    mistakes.push(
+      `${placeText(place, fixed.slice(0, 1))}: ${kind.name}: ${identity} differs in ${fixed.join(', ')}, and can't be changed: name another, or remove this one first.`,
+    );
+    return undefined;
+  }
+  const differing = [...changed, ...sent];
+  const extras = kind.options.filter((name) => members[name] !== undefined);
+  const isSent = (name: string): boolean => differing.includes(name) || extras.includes(name);
   return {
+    ...common,
     action: 'update',
-    kind,
-    identity,
     id: String(there['id']),
-    members,
-    differing: [...differing, ...sent],
+    differing,
+    differences,
+    members: Object.fromEntries(
+      Object.entries(members)
+        .filter(([name]) => isSent(name))
+        // Hidden members are shown in another form.
+        .map(([name, value]) => [name, kind.hidden.includes(name) ? value : merged(current[name], value)]),
+    ),
+    missing: new Map([...missing].filter(([name]) => sent.includes(name))),
   };
 }
 
-/** Whether a value has everything declared; anything else is left alone. Values of sets may have any order. */
-function holds(there: unknown, declared: unknown, at: { path: string; sets: ReadonlySet<string> }): boolean {
-  if (isMembers(declared) && isMembers(there))
-    return Object.entries(declared).every(([name, value]) =>
-      holds(there[name], value, { ...at, path: `${at.path}.${name}` }),
+/** The differences of all members shown by the gateway. */
+function differencesFrom(
+  current: Members,
+  kind: Kind,
+  {
+    declaration: { members, written },
+    sets = new Set(),
+  }: { declaration: Declaration; sets: Sets | undefined },
+): Difference[] {
+  const isCompared = (name: string): boolean =>
+    !kind.hidden.includes(name) &&
+    !kind.options.includes(name) &&
+    (!kind.once.includes(name) || name in current);
+  return Object.entries(members)
+    .filter(([name]) => isCompared(name))
+    .flatMap(([name, declared]) =>
+      differencesOf({ current: current[name], declared, written: written[name] }, [name], sets),
     );
-  if (isTime(there) && isTime(declared)) return Date.parse(there) === Date.parse(declared);
-  if (at.sets.has(at.path) && Array.isArray(there) && Array.isArray(declared))
-    return isDeepStrictEqual(new Set<unknown>(there), new Set<unknown>(declared));
-  return isDeepStrictEqual(there ?? null, declared ?? null);
-}
-
-function isTime(value: unknown): value is string {
-  return typeof value === 'string' && /^\d{4}-\d\d-\d\d[Tt].*([Zz]|[+-]\d\d:\d\d)$/.test(value);
-}
-
-function merged(there: unknown, declared: unknown): unknown {
-  if (!isMembers(declared) || !isMembers(there)) return declared;
-  const members = Object.entries(declared).map(([name, value]) => [name, merged(there[name], value)]);
-  return { ...there, ...(Object.fromEntries(members) as Members) };
 }
 
 /** Labelled agents, and their channels and endpoints, if no longer declared. */
@@ -171,11 +211,12 @@ function deletions(declared: Declared, present: Present, label: string | undefin
     .filter(({ name }) => ['agents', 'channels', 'endpoints'].includes(name))
     .toReversed()
     .flatMap((kind) => {
-      const declaredIds = new Set(declared.get(kind)?.map((thing) => thing[kind.identity]));
+      const declaredIds = new Set(declared.get(kind)?.map(({ members }) => members[kind.identity]));
       return [...(present.get(kind) ?? [])]
         .filter(([identity, thing]) => !declaredIds.has(identity) && isOurs(kind, thing))
         .map(([identity, thing]): Step => {
-          return { action: 'delete', kind, identity, id: String(thing['id']), members: {}, differing: [] };
+          const nothing = { members: {}, differing: [], differences: [], missing: new Map() };
+          return { action: 'delete', kind, identity, id: String(thing['id']), ...nothing };
         });
     });
 }
@@ -187,8 +228,4 @@ function agentKeys(present: Present): Map<string, string> {
     if (kind.name === 'agents')
       for (const agent of things.values()) keys.set(String(agent['id']), String(agent['key']));
   return keys;
-}
-
-function isMembers(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

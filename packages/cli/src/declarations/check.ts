@@ -1,0 +1,102 @@
+import { ApiError, UnreachableError, type ApiClient, type ApiRequest } from '../api-client.ts';
+import { UsageError } from '../usage-error.ts';
+import { isMembers } from './differences.ts';
+import { placeText } from './place.ts';
+import type { Present, Step } from './plan.ts';
+import { DeclarationError, problemOf, subjectOf, type DeclarationProblem } from './problem.ts';
+import { agentIds, createdBy, serverOf, withoutCreated, type AgentIds } from './references.ts';
+
+type IsCreated = ReturnType<typeof createdBy>;
+
+/**
+ * Has the gateway check all steps as dry runs; nothing changes. References to what the steps create are checked here.
+ * Throws `UsageError` with every reference to nothing, and `DeclarationError` with every refusal.
+ */
+export async function checkSteps(client: ApiClient, steps: readonly Step[], present: Present): Promise<void> {
+  const agents = agentIds(present);
+  const isCreated = createdBy(steps);
+  const mistakes = steps.flatMap((step) => mistakesOf(step, agents, isCreated));
+  if (mistakes.length > 0) throw new UsageError(mistakes.join('\n'));
+  const problems: DeclarationProblem[] = [];
+  const toolsOfServers = new Map<string, readonly string[]>();
+  for (const step of steps) {
+    const { body, isStandIn } = requestOf(step, { agents, isCreated });
+    const answer = await client.json(body).catch((error: unknown) => {
+      const refusal = refusalOf(step, error);
+      if (!isStandIn || refusal.param !== 'agent_id') problems.push(problemOf(step, refusal));
+    });
+    if (step.kind.name === 'mcp_servers' && isMembers(answer) && step.members['verify'] !== false)
+      toolsOfServers.set(step.identity, toolNames(answer['tools']));
+    problems.push(...unknownTools(step, isCreated, toolsOfServers));
+  }
+  if (problems.length > 0) throw new DeclarationError(problems, 'Nothing was changed.');
+}
+
+/** References to missing agents, and missing variables of the environment. */
+function mistakesOf(step: Step, agents: AgentIds, isCreated: IsCreated): string[] {
+  const { kind, identity, members, declaration } = step;
+  if (declaration === undefined) return [];
+  const mistakes = [...step.missing].map(
+    ([member, variable]) =>
+      `${placeText(declaration.place, [member])}: ${kind.name} ${identity}: The environment has no ${variable}.`,
+  );
+  const { agent } = members;
+  if (agent === undefined || (typeof agent === 'string' && (agents.has(agent) || isCreated('agents', agent))))
+    return mistakes;
+  const place = placeText(declaration.place, ['agent']);
+  return [
+    ...mistakes,
+    `${place}: ${kind.name} ${identity}: There is no agent ${JSON.stringify(agent)}, and none is declared.`,
+  ];
+}
+
+function requestOf(
+  { action, kind, id = '', members }: Step,
+  references: { agents: AgentIds; isCreated: IsCreated },
+): { body: ApiRequest; isStandIn: boolean } {
+  const query = '?dry_run=true';
+  const item = `${kind.path}/${encodeURIComponent(id)}${query}`;
+  if (action === 'delete')
+    return { body: { method: 'DELETE', path: item, isRepeatable: true }, isStandIn: false };
+  const { json, isStandIn } = withoutCreated(members, references);
+  const request =
+    action === 'update' ? { method: 'PATCH', path: item } : { method: 'POST', path: kind.path + query };
+  return { body: { ...request, json, isRepeatable: true }, isStandIn };
+}
+
+/** The refusal of one declaration. Throws errors of the others, too. */
+function refusalOf(step: Step, error: unknown): ApiError {
+  if (error instanceof UnreachableError)
+    throw new UnreachableError(`${subjectOf(step)}: ${error.message}`, { cause: error });
+  if (!(error instanceof ApiError)) throw error;
+  if (error.code === 'unknown_parameter' && error.param === 'dry_run')
+    throw new UsageError('This gateway is too old to check changes before they are made. Update it first.');
+  if (error.status === 401 || error.status === 429 || error.status >= 500)
+    throw new DeclarationError([problemOf(step, error)], 'Nothing was changed.');
+  return error;
+}
+
+function toolNames(tools: unknown): string[] {
+  return Array.isArray(tools) ? tools.filter(isMembers).map(({ name }) => String(name)) : [];
+}
+
+/** The tools of new servers in an agent, missing in the response to the check of the server. */
+function unknownTools(
+  step: Step,
+  isCreated: IsCreated,
+  toolsOfServers: ReadonlyMap<string, readonly string[]>,
+): DeclarationProblem[] {
+  const tools = step.kind.name === 'agents' ? step.members['tools'] : undefined;
+  const refs: unknown = isMembers(tools) ? tools['mcp_servers'] : undefined;
+  if (!Array.isArray(refs) || step.members['allow_missing'] === true) return [];
+  return refs.flatMap((ref: unknown, index) => {
+    const { server, tool } = serverOf(ref);
+    const names = toolsOfServers.get(server) ?? [];
+    if (tool === undefined || !isCreated('mcp_servers', server) || names.length === 0 || names.includes(tool))
+      return [];
+    const message = `The MCP server "${server}" has no tool "${tool}".`;
+    const param = `tools.mcp_servers[${index}]`;
+    const refusal = new ApiError({ status: 400, code: 'unknown_mcp_server', message, param });
+    return [problemOf(step, refusal)];
+  });
+}
