@@ -26,9 +26,11 @@ const yaml = pages.flatMap(({ name, examples }) =>
   examples.filter(({ language }) => language === 'yaml').map((example) => ({ ...example, page: name })),
 );
 const issuers = yaml.filter(({ page }) => page === 'login');
-/** Pages with YAML for other programs. */
-const ofOthers = new Set(['alerts-in-chat', 'slack']);
-const [catalogue, ...otherYaml] = yaml.filter(({ page }) => page !== 'login' && !ofOthers.has(page));
+/** Pages with YAML for other programs beside catalogues. */
+const ofOthers = new Set(['alerts-in-chat', 'slack', 'move-from-litellm-and-portkey']);
+const [catalogue, ...otherYaml] = yaml.filter(
+  ({ page, text }) => page !== 'login' && (!ofOthers.has(page) || /^providers:/m.test(text)),
+);
 
 const readme = readFileSync(path.join(repositoryRoot, 'README.md'), 'utf8');
 const [variables] = fencedBlocks(readme).filter(({ language }) => language === 'sh');

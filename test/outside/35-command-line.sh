@@ -32,6 +32,7 @@ check 'whoami' '"role": "admin"' whoami --json
 check 'a list as a table' 'assistant' agents list
 check 'a list as CSV' 'id,key,name,' agents list --csv
 check 'a streamed answer' 'You said: Hello' chat -m agent:assistant Hello
+check 'an export of the tenant' 'key: assistant' export
 check 'an error with its code' 'not_found' agents get there-is-none
 check 'the words of a shell' 'list' complete-words -- agents li
 exit "$status"
