@@ -51,7 +51,7 @@ async function completionsOf(
   return candidates.filter((word) => word !== '' && word.startsWith(started));
 }
 
-/** The name and the aliases of a command; none of a hidden one. */
+/** The name and the aliases of a command; empty for a hidden one. */
 function namesOf(command: Command): string[] {
   return command.name() === 'complete-words' ? [] : [command.name(), ...command.aliases()];
 }

@@ -6,7 +6,7 @@ import type { Members } from './declared.ts';
 export interface Difference {
   /** Its path: `['tools', 'max_iterations']`. */
   path: readonly string[];
-  /** The value in the gateway; undefined if there is none. */
+  /** The value in the gateway; undefined if it is absent. */
   old: unknown;
   /** The declared value, as the file has it: with `${NAME}` for values of the environment. */
   new: unknown;
