@@ -31,10 +31,12 @@ try {
   await check('arrow keys choose a bar of a chart, whose figures are announced', async () => {
     const messages = [{ role: 'user', content: 'Say the word drawbridge.' }];
     await api('/v1/chat/completions', credentials.user_key, { model: 'gpt-4.1-mini', messages });
-    for (let tries = 0; tries < 60 && (await page.$('.plot canvas')) === null; tries += 1) {
+    const usage = async (): Promise<void> => {
       await page.goto(`${origin}/app/usage?period=7d`);
       await settle(page);
-    }
+    };
+    await usage();
+    for (let tries = 0; tries < 60 && (await page.$('.plot canvas')) === null; tries += 1) await usage();
     await page.focus('.plot');
     await page.keyboard.press('End');
     await page.waitForSelector('.bar-figures', patience);

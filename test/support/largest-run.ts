@@ -13,13 +13,15 @@ import { newId } from '@gatehouse/kit/ids';
 const widest = '\u0001';
 const longest = (limit: keyof typeof textLimits): string => widest.repeat(textLimits[limit]);
 
+const pico = String(2n ** 63n - 1n);
+
 const usageOf = (tokens: number) => ({
   input_tokens: tokens,
   cached_input_tokens: tokens,
   cache_write_tokens: tokens,
   output_tokens: tokens,
   reasoning_tokens: tokens,
-  cost_pico: String(2n ** 63n - 1n),
+  cost_pico: pico,
   price_source: 'genai-prices' as const,
   price_version: 'v'.repeat(64),
   usage_estimated: false,
@@ -41,6 +43,7 @@ function largestSpan(index: number): Span {
     http_status: 999,
     error_code: longest('error_code'),
     ...usageOf(maxCallTokens),
+    cost_parts: { input: pico, cached_input: pico, cache_write: pico, output: pico, fees: pico },
   };
 }
 

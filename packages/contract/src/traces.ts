@@ -40,6 +40,18 @@ export const span = z.strictObject({
   http_status: z.int().nullable(),
   ...tokenCounts,
   cost_usd: usd.nullable(),
+  cost_details: z
+    .strictObject({
+      input_usd: usd.describe("Input tokens neither read from the provider's cache nor written to it"),
+      cached_input_usd: usd,
+      cache_write_usd: usd,
+      output_usd: usd.describe('Reasoning included'),
+      other_usd: usd.describe("The fee of the call itself, and calls of the provider's tools"),
+    })
+    .nullable()
+    .describe(
+      '`cost_usd` by what it pays for: the exact sum of these. Null without a price, and for runs of release 0.3.0',
+    ),
   price_version: z
     .string()
     .nullable()
@@ -220,6 +232,13 @@ const spanExample = {
   http_status: 200,
   ...tokensExample,
   cost_usd: '0.001024000000',
+  cost_details: {
+    input_usd: '0.000480000000',
+    cached_input_usd: '0.000000000000',
+    cache_write_usd: '0.000000000000',
+    output_usd: '0.000544000000',
+    other_usd: '0.000000000000',
+  },
   price_version: 'genai-prices@0.1.8',
   usage_estimated: false,
   error: null,
@@ -240,6 +259,7 @@ const memorySpanExample = {
   input_tokens: 0,
   output_tokens: 0,
   cost_usd: null,
+  cost_details: null,
   price_version: null,
   memory: { passages: 3, mode: 'hybrid' },
 };

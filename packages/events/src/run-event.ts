@@ -144,6 +144,19 @@ export const toolSpan = z.object({
 });
 export type ToolSpan = z.output<typeof toolSpan>;
 
+/** The parts of a cost by what they pay for; those of 0 are absent. */
+export const costParts = z.object({
+  input: pico.optional(),
+  cached_input: pico.optional(),
+  cache_write: pico.optional(),
+  /** With reasoning. */
+  output: pico.optional(),
+  /** For the call itself, and for calls of the provider's tools. */
+  fees: pico.optional(),
+});
+export type CostParts = z.output<typeof costParts>;
+export const costPartNames = costParts.keyof().options;
+
 /** One provider call. */
 export const span = z.object({
   id: z.uuid(),
@@ -160,6 +173,8 @@ export const span = z.object({
   http_status: z.int().min(0).max(999).nullable(),
   error_code: text('error_code').nullable(),
   ...usage(maxCallTokens),
+  /** Their sum is `cost_pico`. Absent without a price, and in runs of earlier releases. */
+  cost_parts: costParts.optional(),
 });
 export type Span = z.output<typeof span>;
 

@@ -20,8 +20,8 @@ export interface AnalyticsOverrides extends ShellOverrides {
   foldEveryMs?: number;
 }
 
-/** Two summaries and one export at a time. */
-const ownerConnections = 3;
+/** A summary and an export at a time. */
+const ownerConnections = 2;
 
 /** The analytics service: stores events of runs, and answers with traces and usage. Opens nothing before `start`. */
 export async function createService(

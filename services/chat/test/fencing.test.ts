@@ -5,6 +5,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
+import { noParts } from '../src/catalogue/price.ts';
 import type { EndedRun, StartedRun } from '../src/runs/run-record.ts';
 import type { Attempt } from '../src/runs/run.ts';
 import { noUsage } from '@gatehouse/dialects/usage/usage';
@@ -190,7 +191,8 @@ describe('an orphan', () => {
       reasoningTokens: 2,
       estimated: false,
     };
-    const cost = { costPico: 10n ** 17n + 1n, source: 'genai-prices' as const, version: 'v1' };
+    const parts = { ...noParts, input: 10n ** 17n, output: 1n };
+    const cost = { costPico: 10n ** 17n + 1n, source: 'genai-prices' as const, version: 'v1', parts };
     const ended = { ...answered(first), usage, cost };
     const second = { ...callAgain(first), ended: [ended] };
     await log.start(second);
@@ -221,8 +223,12 @@ describe('an orphan', () => {
           input_tokens: 7,
           usage_estimated: false,
           cost_pico: '100000000000000001',
+          cost_parts: { input: '100000000000000000', output: '1' },
         },
-        { number: 2, status: 'interrupted', input_tokens: 10, usage_estimated: true, cost_pico: '20000000' },
+        {
+          ...{ number: 2, status: 'interrupted', input_tokens: 10, usage_estimated: true },
+          ...{ cost_pico: '20000000', cost_parts: { input: '20000000' } },
+        },
       ],
     });
   });

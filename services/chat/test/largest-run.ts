@@ -11,9 +11,17 @@ const usage = {
   estimated: false,
 };
 const price = { costPico: 2n ** 63n - 1n, source: 'genai-prices' } as const;
+/** Each nearly a fifth of the cost. */
+const part = price.costPico / 5n;
+const parts = {
+  ...{ input: part, cached_input: part, cache_write: part, output: part },
+  fees: price.costPico - 4n * part,
+};
 const ms = Number.MAX_SAFE_INTEGER;
+/** A name by the gateway's own rules, which has no character that JSON escapes. */
+const name = (character: string): string => character.repeat(64);
 
-/** A run of more calls than there can be, every text of which is `text` and every number the largest. */
+/** A run of more calls than there can be, every text from outside is `text` and every number the largest. */
 export function largestRun(text: string): { identity: RunIdentity; end: RunEnd; attempts: Attempt[] } {
   const cost = { ...price, version: text };
   const attempts = Array.from({ length: maxSpans + 1 }, (_, index): Attempt => ({
@@ -31,7 +39,7 @@ export function largestRun(text: string): { identity: RunIdentity; end: RunEnd; 
     errorCode: text,
     responseModel: text,
     usage,
-    cost,
+    cost: { ...cost, parts },
   }));
   return {
     attempts,
@@ -72,7 +80,8 @@ export function largestRun(text: string): { identity: RunIdentity; end: RunEnd; 
       errorMessage: text,
       outputPreview: text,
       tools: Array.from({ length: maxToolSpans + 1 }, () => ({
-        ...{ id: newId(), name: text, server: text, tool: text, outcome: text, offsetMs: ms, durationMs: ms },
+        ...{ id: newId(), name: name('n'), server: name('s'), tool: text, outcome: name('o') },
+        ...{ offsetMs: ms, durationMs: ms },
       })),
     },
   };

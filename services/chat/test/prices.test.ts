@@ -103,6 +103,10 @@ describe('the price of a run', () => {
       await response.text();
       const run = await harness.endedRun(response.headers.get('x-run-id'));
       expect(run).toMatchObject({ status: 'ok', cost_pico: costPico, priced: costPico !== null });
+      const [call] = run.spans;
+      const parts = Object.values<string | undefined>(call?.cost_parts ?? {});
+      expect(parts.length > 0).toBe(costPico !== null);
+      expect(String(parts.reduce((sum, part) => sum + BigInt(part ?? 0), 0n))).toBe(costPico ?? '0');
     }
   });
 

@@ -102,7 +102,9 @@ describe('a transfer', () => {
     const items = [{ action: 'copy', source_id: resources[0]?.id, target_id: null }];
     expect([dryRun.status, dryRun.body]).toMatchObject([202, { id: null, status: 'running', items }]);
     expect([await inUse(), steps]).toEqual([[], []]);
-    expect((await tenants.call('POST', path, request)).status).toBe(202);
+    const begun = await tenants.call('POST', path, request);
+    expect(begun.status).toBe(202);
+    await ended(begun.body);
   });
 
   it('closes what moves, and waits for requests that are under way', async () => {

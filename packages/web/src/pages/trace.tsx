@@ -134,6 +134,16 @@ function Steps({ trace }: { trace: TraceData }) {
   );
 }
 
+const costColumns = (
+  [
+    ['Input cost', 'input_usd'],
+    ['Cached input cost', 'cached_input_usd'],
+    ['Cache write cost', 'cache_write_usd'],
+    ['Output cost', 'output_usd'],
+    ['Other cost', 'other_usd'],
+  ] as const
+).map(([header, part]) => amountColumn(header, ({ cost_details: details }: Span) => details?.[part] ?? null));
+
 const columns: readonly DataColumn<Span>[] = [
   textColumn('Step', ({ name }) => name),
   textColumn('Kind', ({ kind }) => kind),
@@ -154,5 +164,6 @@ const columns: readonly DataColumn<Span>[] = [
   figureColumn('Tokens in', ({ input_tokens: tokens }) => tokens),
   figureColumn('Tokens out', ({ output_tokens: tokens }) => tokens),
   amountColumn('Cost', ({ cost_usd: cost }) => cost),
+  ...costColumns,
   { header: 'Error', cell: ({ error }) => error?.type ?? '', value: ({ error }) => error?.type ?? null },
 ];

@@ -89,6 +89,21 @@ it('spans within a run are shown as they are', () => {
   });
 });
 
+it('a call has its cost by what it pays for, unless chat did not send it', () => {
+  const spans = [
+    makeCall({ cost_pico: '1500007', cost_parts: { input: '1000000', output: '500000', fees: '7' } }),
+    makeCall({ cost_pico: '1500007' }),
+  ];
+  const trace = showTrace({ ...rowOf(0, 1_000, 1_000), spans }, { viewer, names, withSpans: true });
+  expect(trace.spans?.map((each) => each.cost_details)).toEqual([
+    {
+      ...{ input_usd: '0.000001000000', cached_input_usd: '0.000000000000' },
+      ...{ cache_write_usd: '0.000000000000', output_usd: '0.000000500000', other_usd: '0.000000000007' },
+    },
+    null,
+  ]);
+});
+
 it('a run without a measured duration has none', () => {
   expect(
     timesOf({

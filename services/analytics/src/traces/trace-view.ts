@@ -1,5 +1,11 @@
 import type { Span as WireSpan, Trace } from '@gatehouse/contract/traces';
-import { recallSpanName, type Recall, type Span, type ToolSpan } from '@gatehouse/events/run-event';
+import {
+  recallSpanName,
+  type CostParts,
+  type Recall,
+  type Span,
+  type ToolSpan,
+} from '@gatehouse/events/run-event';
 import { usdOf } from '@gatehouse/kit/money';
 import type { Names } from '../shared/names.ts';
 import type { Viewer } from '../shared/viewer.ts';
@@ -75,9 +81,22 @@ function showCall(span: Span, row: TraceRow): WireSpan {
     output_tokens: span.output_tokens,
     reasoning_tokens: span.reasoning_tokens,
     cost_usd: span.cost_pico === null ? null : usdOf(BigInt(span.cost_pico)),
+    cost_details: costDetails(span.cost_parts),
     price_version: span.price_version ?? null,
     usage_estimated: span.usage_estimated,
     error: span.error_code === null ? null : { type: span.error_code },
+  };
+}
+
+function costDetails(parts: CostParts | undefined): WireSpan['cost_details'] {
+  if (parts === undefined) return null;
+  const usd = (pico = '0'): string => usdOf(BigInt(pico));
+  return {
+    input_usd: usd(parts.input),
+    cached_input_usd: usd(parts.cached_input),
+    cache_write_usd: usd(parts.cache_write),
+    output_usd: usd(parts.output),
+    other_usd: usd(parts.fees),
   };
 }
 
@@ -113,6 +132,7 @@ function showStep(
     output_tokens: 0,
     reasoning_tokens: 0,
     cost_usd: null,
+    cost_details: null,
     price_version: null,
     usage_estimated: false,
     error: span.outcome === 'ok' ? null : { type: span.outcome },

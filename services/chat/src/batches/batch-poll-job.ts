@@ -8,7 +8,7 @@ import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import type { Alerts } from '../alerts/alerts-job.ts';
 import { deploymentsOf, type Catalogue } from '../catalogue/catalogue.ts';
 import { parseFees, parsePrice } from '../catalogue/kept-price.ts';
-import { costBy, type CallPrice } from '../catalogue/price.ts';
+import { costBy, noParts, type CallPrice } from '../catalogue/price.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import { dialects } from '@gatehouse/dialects/dialects';
 import type { ProviderRegistry } from '../providers/registry.ts';
@@ -17,7 +17,7 @@ import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { guessTokens } from '@gatehouse/dialects/usage/token-estimate';
 import { noUsage } from '@gatehouse/dialects/usage/usage';
 import { inBatch } from './batch-requests.ts';
-import { batchEnd, ResultTally } from './result-tally.ts';
+import { batchEnd, ResultTally, type BatchSum } from './result-tally.ts';
 import { hasId, idIn, outcomes, type Outcome } from './batch-api.ts';
 import { endBatch, type BatchEnd } from './batch-end-system-store.ts';
 import {
@@ -276,9 +276,9 @@ export class BatchPolling {
     const left = await this.#leftBy(batch);
     const usage = { ...noUsage, inputTokens: guessTokens(batch.reservedInputTokens), estimated: true };
     const cost = costBy(this.#priceOf(batch), usage);
-    const { costPico = null, source = null, version = null } = cost ?? {};
+    const { costPico = null, source = null, version = null, parts = noParts } = cost ?? {};
     const sum = {
-      ...{ usage, cost: { costPico, priced: cost !== null, source, version }, responseModel: null },
+      ...{ usage, cost: { costPico, priced: cost !== null, source, version }, parts, responseModel: null },
       chargePico: costPico ?? 0n,
     };
     const kept = { content: null, output: null, errors: null, left };
@@ -306,7 +306,7 @@ export class BatchPolling {
   async #commit(
     batch: LeasedBatch,
     outcome: Outcome,
-    sum: Pick<ResultTally, 'usage' | 'cost' | 'responseModel' | 'chargePico'>,
+    sum: BatchSum,
     kept: Pick<BatchEnd, 'content' | 'output' | 'errors' | 'left'>,
   ): Promise<void> {
     const { pool, alerts } = this.#options;

@@ -52,6 +52,7 @@ it('counts each request once, and no more than the batch has', async () => {
   expect([tally.lines, tally.answers]).toEqual([3, 2]);
   expect(tally.usage).toMatchObject({ inputTokens: 20, outputTokens: 10 });
   expect(tally.cost.costPico).toBe(20n * 1_000_000n + 10n * 4_000_000n);
+  expect(tally.parts).toMatchObject({ input: 20n * 1_000_000n, output: 10n * 4_000_000n });
 });
 
 it.each([

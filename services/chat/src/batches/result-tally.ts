@@ -1,7 +1,16 @@
 import type { Line } from '@gatehouse/kit/json-lines';
 import { cappedPico } from '@gatehouse/kit/money';
 import type { ReservedFee } from '../catalogue/kept-price.ts';
-import { chargeAt, costBy, type CallPrice, type Cost, type RunCost } from '../catalogue/price.ts';
+import {
+  addParts,
+  chargeAt,
+  costBy,
+  noParts,
+  type CallPrice,
+  type Cost,
+  type CostParts,
+  type RunCost,
+} from '../catalogue/price.ts';
 import { NoAnswer, type AnswerFormat, type WholeAnswer } from '@gatehouse/dialects/dialect';
 import { uncountedTools } from '@gatehouse/dialects/usage/fee-tools';
 import { estimateTokens } from '@gatehouse/dialects/usage/token-estimate';
@@ -31,6 +40,8 @@ export interface TallyOptions {
 export class ResultTally implements ReadResults {
   readonly #options: TallyOptions;
   usage: Usage = noUsage;
+  /** The parts of the cost. */
+  parts: CostParts = noParts;
   #costPico = 0n;
   #unpriced = 0;
   #chargePico = 0n;
@@ -115,8 +126,9 @@ export class ResultTally implements ReadResults {
       this.#unpriced += 1;
       return;
     }
-    const { costPico, source, version } = cost;
+    const { costPico, source, version, parts } = cost;
     this.#costPico += costPico;
+    if (parts !== undefined) this.parts = addParts(this.parts, parts);
     if (source !== null) this.#price = { source, version };
   }
 
@@ -127,21 +139,20 @@ export class ResultTally implements ReadResults {
   }
 }
 
+/** The sums over the results of a batch. */
+export type BatchSum = Pick<ResultTally, 'usage' | 'cost' | 'parts' | 'responseModel' | 'chargePico'>;
+
 /** The end of a batch's run: one attempt with the usage of all its requests. */
 export function batchEnd(
   batch: { key: KeyName; model: string; upstreamModel: string; ageMs: number },
   outcome: Outcome,
-  {
-    usage,
-    cost,
-    responseModel,
-    chargePico,
-  }: Pick<ResultTally, 'usage' | 'cost' | 'responseModel' | 'chargePico'>,
+  { usage, cost, parts, responseModel, chargePico }: BatchSum,
 ): { end: RunEnd; attempt: Attempt } {
   const { model, upstreamModel, ageMs: durationMs, key } = batch;
   const { costPico, source, version, priced } = cost;
   const { provider } = key;
   const { status, errorType } = outcome;
+  const priceOf = { source, version, ...(source !== null && { parts }) };
   return {
     end: {
       ...{ ...outcome, durationMs, timeToFirstTokenMs: null, provider, model, responseModel, usage, cost },
@@ -150,7 +161,7 @@ export function batchEnd(
     attempt: {
       ...{ id: newId(), number: 1, provider, model, upstreamModel, inputTokensGuess: 0, status },
       ...{ offsetMs: 0, durationMs, timeToFirstTokenMs: null, httpStatus: null, errorCode: errorType },
-      ...{ responseModel, usage, cost: priced && costPico !== null ? { costPico, source, version } : null },
+      ...{ responseModel, usage, cost: priced && costPico !== null ? { costPico, ...priceOf } : null },
     },
   };
 }

@@ -1,13 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import {
+  addParts,
   completeRates,
-  costAt,
+  costBy,
   mostCostAt,
+  noParts,
   parseRate,
+  partsAt,
   priceList,
   sumCosts,
+  sumOfParts,
+  wholeFactor,
   type Cost,
+  type CostPart,
   type PriceList,
   type StatedRates,
 } from './price.ts';
@@ -16,6 +22,7 @@ import {
   noUsage,
   outputClasses,
   partsOf,
+  tokenClasses,
   type Usage,
   type UsageParts,
 } from '@gatehouse/dialects/usage/usage';
@@ -59,6 +66,11 @@ function usageOf(parts: Partial<UsageParts>): Usage {
 }
 
 const flat = (stated: StatedRates): PriceList => priceList([], () => completeRates(stated));
+
+function costAt(list: PriceList, usage: Usage): bigint | null {
+  const parts = partsAt(list, usage);
+  return parts === null ? null : sumOfParts(parts);
+}
 
 describe('the cost of a call', () => {
   const stated: StatedRates = {
@@ -167,6 +179,84 @@ describe('the cost of a call', () => {
   it('stays within what the database holds', () => {
     const expensive = flat({ ...stated, input: parseRate('999999999') });
     expect(costAt(expensive, { ...noUsage, inputTokens: 1e12 })).toBe(2n ** 63n - 1n);
+  });
+});
+
+describe('the parts of a cost', () => {
+  const usd = parseRate('1');
+  const stated = Object.fromEntries(tokenClasses.map((name) => [name, usd])) as StatedRates;
+
+  it.each<[CostPart, readonly (keyof UsageParts)[]]>([
+    ['input', ['input', 'inputAudio', 'inputImage', 'inputVideo']],
+    ['cached_input', ['cachedInput', 'cachedInputAudio', 'cachedInputImage', 'cachedInputVideo']],
+    ['cache_write', ['cacheWrite', 'cacheWrite1h']],
+    ['output', ['output', 'reasoning', 'outputAudio', 'outputImage', 'outputVideo']],
+  ])('have %s for %j', (part, names) => {
+    for (const name of names)
+      expect(partsAt(flat(stated), usageOf({ [name]: 1_000_000 }))).toEqual({ ...noParts, [part]: oneUsd });
+  });
+
+  it('have fees for the call itself and for calls of tools', () => {
+    const price = {
+      ...{ source: 'catalogue' as const, version: 'v1', regions: {} },
+      ...{ list: flat({ ...stated, call: usd }), tools: { web_search: 7n } },
+    };
+    const usage = { ...noUsage, inputTokens: 2, toolCalls: { web_search: 3 } };
+    const fees = 1_000_000n + 21n;
+    expect(costBy(price, usage)).toMatchObject({
+      ...{ costPico: 2_000_000n + fees, parts: { ...noParts, input: 2_000_000n, fees } },
+    });
+  });
+
+  const rate = fc.bigInt({ min: 0n, max: 10n ** 27n });
+  const rates: fc.Arbitrary<StatedRates> = fc.record({
+    ...Object.fromEntries(tokenClasses.map((name) => [name, rate])),
+    call: rate,
+  });
+  const tokens = fc.oneof(fc.nat({ max: 3 }), fc.nat({ max: 2_000_000 }), fc.constant(1e12));
+  const usages = fc.record(Object.fromEntries(tokenClasses.map((name) => [name, tokens]))).map(usageOf);
+  const factor = fc.constantFrom(wholeFactor, (wholeFactor * 11n) / 10n, wholeFactor / 3n);
+
+  it('are never negative, and their sum is the cost, which is rounded once', () => {
+    fc.assert(
+      fc.property(
+        rates,
+        usages,
+        factor,
+        fc.bigInt({ min: 0n, max: 10n ** 19n }),
+        (stated, usage, by, tool) => {
+          const price = {
+            ...{ source: 'catalogue' as const, version: 'v1', list: flat(stated) },
+            ...{ tools: { web_search: tool }, regions: { eu: by } },
+          };
+          const cost = costBy(price, { ...usage, toolCalls: { web_search: 1 }, region: 'eu' });
+          const amounts = tokenClasses.map((name) => BigInt(partsOf(usage)[name]) * (stated[name] ?? 0n));
+          const exact =
+            amounts.reduce((sum, amount) => sum + amount, 0n) * by + (stated.call ?? 0n) * wholeFactor;
+          const unit = 10n ** 12n * wholeFactor;
+          const whole = exact / unit;
+          const twice = (exact % unit) * 2n;
+          const up = twice > unit || (twice === unit && whole % 2n === 1n);
+          const expected = whole + (up ? 1n : 0n) + tool;
+          const most = 2n ** 63n - 1n;
+          expect(cost?.costPico).toBe(expected > most ? most : expected);
+          const parts = cost?.parts ?? noParts;
+          expect(sumOfParts(parts)).toBe(cost?.costPico);
+          expect(Object.values(parts).every((part) => part >= 0n)).toBe(true);
+        },
+      ),
+    );
+  });
+
+  it('add up to the sum of the costs, as far as the database holds it', () => {
+    const part = fc.bigInt({ min: 0n, max: 2n ** 62n });
+    const parts = fc.record({ input: part, cached_input: part, cache_write: part, output: part, fees: part });
+    fc.assert(
+      fc.property(parts, parts, (one, other) => {
+        const [sum, most] = [sumOfParts(one) + sumOfParts(other), 2n ** 63n - 1n];
+        expect(sumOfParts(addParts(one, other))).toBe(sum > most ? most : sum);
+      }),
+    );
   });
 });
 

@@ -1,4 +1,5 @@
 import { cappedPico as capped } from '@gatehouse/kit/money';
+import { costPartNames } from '@gatehouse/events/run-event';
 import { toTokens } from '@gatehouse/dialects/usage/tokens';
 import {
   billedTools,
@@ -17,12 +18,18 @@ import {
 /** The operator's price, in the catalogue or its list, or the public one. */
 export type PriceSource = 'catalogue' | 'genai-prices';
 
+export type CostPart = (typeof costPartNames)[number];
+/** The parts of a cost, each in pico-USD; none is negative. */
+export type CostParts = Record<CostPart, bigint>;
+
 /** The cost of a provider call; `source` is null where there were no tokens, which cost nothing at any price. */
 export interface Cost {
   costPico: bigint;
   source: PriceSource | null;
   /** The version of the price; null with `source`, and for calls recorded by the release before. */
   version: string | null;
+  /** Their sum is the cost. Absent without a source, and for calls recorded by the release before. */
+  parts?: CostParts;
 }
 
 /** The cost of a run. */
@@ -82,10 +89,11 @@ export function costBy(price: CallPrice | null, usage: Usage): Cost | null {
   if (isFree(usage)) return free;
   const factor = price === null ? null : factorOf(price.regions, usage);
   if (price === null || factor === null) return null;
-  const tokenCost = costAt(price.list, usage, factor);
-  const toolsCost = usage.toolCalls === undefined ? 0n : toolCost(price.tools, usage.toolCalls);
-  if (tokenCost === null || toolsCost === null) return null;
-  return { costPico: capped(tokenCost + toolsCost), source: price.source, version: price.version };
+  const callParts = partsAt(price.list, usage, factor);
+  const fees = usage.toolCalls === undefined ? 0n : toolCost(price.tools, usage.toolCalls);
+  if (callParts === null || fees === null) return null;
+  const parts = addParts(callParts, { ...noParts, fees });
+  return { costPico: sumOfParts(parts), source: price.source, version: price.version, parts };
 }
 
 function factorOf(regions: RegionFactors, { region }: Usage): bigint | null {
@@ -211,31 +219,74 @@ export function ratesFor(list: PriceList, inputTokens: number): Rates {
   return list.above.findLast((step) => inputTokens > step.inputTokens)?.rates ?? list.base;
 }
 
+/** The part of a cost that pays for a class of tokens. */
+const partByClass: Readonly<Record<TokenClass, CostPart>> = {
+  input: 'input',
+  inputAudio: 'input',
+  inputImage: 'input',
+  inputVideo: 'input',
+  cachedInput: 'cached_input',
+  cachedInputAudio: 'cached_input',
+  cachedInputImage: 'cached_input',
+  cachedInputVideo: 'cached_input',
+  cacheWrite: 'cache_write',
+  cacheWrite1h: 'cache_write',
+  output: 'output',
+  reasoning: 'output',
+  outputAudio: 'output',
+  outputImage: 'output',
+  outputVideo: 'output',
+};
+
+export const noParts = Object.fromEntries(costPartNames.map((name) => [name, 0n])) as CostParts;
+
 /**
- * The cost of one call, rounded once, half to even. Each of its samplings has the prices for its own input. Null where a
- * class with tokens in it has no price. `factor`: of the prices of tokens, with 18 decimals.
+ * The cost of one call in parts, with a sum that is rounded once, half to even. Each of its samplings has the prices for
+ * its own input. Null where a class with tokens in it has no price. `factor`: of the prices of tokens, with 18 decimals.
  */
-export function costAt(list: PriceList, usage: Usage, factor = wholeFactor): bigint | null {
-  let sum = ratesFor(list, usage.inputTokens).call * wholeFactor;
+export function partsAt(list: PriceList, usage: Usage, factor = wholeFactor): CostParts | null {
+  const exact = { ...noParts, fees: ratesFor(list, usage.inputTokens).call * wholeFactor };
   for (const sampling of usage.samplings ?? [usage]) {
-    const tokens = tokensAt(ratesFor(list, sampling.inputTokens), sampling);
-    if (tokens === null) return null;
-    sum += tokens * factor;
+    const rates = ratesFor(list, sampling.inputTokens);
+    const tokensBy = partsOf(sampling);
+    for (const name of tokenClasses) {
+      const tokens = toTokens(tokensBy[name]);
+      if (tokens === 0) continue;
+      const rate = rates[name];
+      if (rate === undefined) return null;
+      exact[partByClass[name]] += BigInt(tokens) * rate * factor;
+    }
   }
-  return capped(divideHalfEven(sum, ratesPerPico * wholeFactor));
+  return roundParts(exact, (sum) => capped(divideHalfEven(sum, ratesPerPico * wholeFactor)));
 }
 
-function tokensAt(rates: Rates, usage: Usage): bigint | null {
-  const parts = partsOf(usage);
+/** The sum of two costs, in parts. */
+export function addParts(one: CostParts, other: CostParts): CostParts {
+  const sums = { ...one };
+  for (const name of costPartNames) sums[name] += other[name];
+  return roundParts(sums, capped);
+}
+
+export function sumOfParts(parts: CostParts): bigint {
+  return costPartNames.reduce((sum, name) => sum + parts[name], 0n);
+}
+
+/**
+ * Rounds parts such that their sum is the rounded sum: each becomes the step from one rounded sum to the next. `round`
+ * never falls, so no part is negative.
+ */
+function roundParts(exact: CostParts, round: (sum: bigint) => bigint): CostParts {
+  const parts = { ...exact };
   let sum = 0n;
-  for (const name of tokenClasses) {
-    const tokens = toTokens(parts[name]);
-    if (tokens === 0) continue;
-    const rate = rates[name];
-    if (rate === undefined) return null;
-    sum += BigInt(tokens) * rate;
+  let before = 0n;
+  for (const name of costPartNames) {
+    if (exact[name] === 0n) continue;
+    sum += exact[name];
+    const after = round(sum);
+    parts[name] = after - before;
+    before = after;
   }
-  return sum;
+  return parts;
 }
 
 /**

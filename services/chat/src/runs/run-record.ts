@@ -1,5 +1,7 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import {
+  costPartNames,
+  costParts,
   maxCallTokens,
   maxInteger,
   maxRunTokens,
@@ -7,6 +9,7 @@ import {
   maxToolSpans,
   runStartedData,
   textLimits,
+  type CostParts as WireCostParts,
   type Recall,
   type RunEnded,
   type RunStarted,
@@ -15,7 +18,7 @@ import {
 } from '@gatehouse/events/run-event';
 import { z } from 'zod';
 import { toTokens } from '@gatehouse/dialects/usage/tokens';
-import type { Cost } from '../catalogue/price.ts';
+import { noParts, type Cost, type CostParts } from '../catalogue/price.ts';
 import {
   missingTool,
   type Attempt,
@@ -88,10 +91,11 @@ function spanOf(attempt: Attempt, operation: StartedRun['operation']): Span {
     id: attempt.id,
     kind: operation === 'embeddings' ? 'embedding' : 'llm',
     number: attempt.number,
-    provider: cutText(attempt.provider, textLimits.provider),
-    model: cutText(attempt.model, textLimits.model),
-    upstream_model: cutText(attempt.upstreamModel, textLimits.model),
-    response_model: cutOrNull(attempt.responseModel, textLimits.response_model),
+    provider: cutName(attempt.provider, textLimits.provider),
+    model: cutName(attempt.model, textLimits.model),
+    upstream_model: cutName(attempt.upstreamModel, textLimits.model),
+    response_model:
+      attempt.responseModel === null ? null : cutName(attempt.responseModel, textLimits.response_model),
     status: attempt.status,
     offset_ms: atMost(attempt.offsetMs, maxInteger),
     duration_ms: atMost(attempt.durationMs, maxInteger),
@@ -99,18 +103,24 @@ function spanOf(attempt: Attempt, operation: StartedRun['operation']): Span {
     http_status: attempt.httpStatus,
     error_code: cutOrNull(attempt.errorCode, textLimits.error_code),
     ...figures(attempt, maxCallTokens),
+    ...(attempt.cost?.parts && { cost_parts: wireParts(attempt.cost.parts) }),
   };
+}
+
+function wireParts(parts: CostParts): WireCostParts {
+  const names = costPartNames.filter((name) => parts[name] !== 0n);
+  return Object.fromEntries(names.map((name) => [name, String(parts[name])]));
 }
 
 function toolSpanOf({ id, name, server, tool, outcome, offsetMs, durationMs }: ToolSpan): WireToolSpan {
   return {
     id,
-    name: cutText(name, textLimits.tool_name),
+    name: cutName(name, textLimits.tool_name),
     ...(server !== null && {
-      server: cutText(server, textLimits.tool_server),
-      tool: cutText(tool, textLimits.tool_name),
+      server: cutName(server, textLimits.tool_server),
+      tool: cutName(tool, textLimits.tool_name),
     }),
-    outcome: cutText(outcome, textLimits.error_code),
+    outcome: cutName(outcome, textLimits.error_code),
     offset_ms: Math.min(offsetMs, maxInteger),
     duration_ms: Math.min(durationMs, maxInteger),
   };
@@ -156,6 +166,14 @@ function cutRecall(recall: Recall): Recall {
   };
 }
 
+/**
+ * A name in a span, without characters that take six bytes in JSON: there are up to 1,000 names in an event, and none of
+ * them has such a character by right.
+ */
+function cutName(text: string, max: number): string {
+  return cutText(text, max).replace(/[\p{Cc}\p{Cs}]/gu, '\ufffd');
+}
+
 function cutOrNull(text: string | null, max: number): string | null {
   return text === null ? null : cutText(text, max);
 }
@@ -166,7 +184,7 @@ function atMost(value: number | null, max: number): number | null {
 
 /** JSON has no bigints. */
 type StoredEnd = Omit<Attempt, 'cost' | 'chargePico'> & {
-  cost: (Omit<Cost, 'costPico'> & { costPico: string }) | null;
+  cost: (Omit<Cost, 'costPico' | 'parts'> & { costPico: string; parts?: WireCostParts }) | null;
   chargePico?: string;
 };
 
@@ -188,6 +206,7 @@ export function storedAttempt(attempt: Attempt): StoredEnd {
         : {
             ...{ costPico: cost.costPico.toString(), source: cost.source },
             version: cutOrNull(cost.version, textLimits.price_version),
+            ...(cost.parts && { parts: wireParts(cost.parts) }),
           },
   };
 }
@@ -215,7 +234,7 @@ const storedAttemptsShape = z.object({
       responseModel: z.string().nullable(),
       errorCode: z.string().nullable(),
       usage: z.looseObject({ inputTokens: z.number(), outputTokens: z.number() }),
-      cost: z.object({ costPico: pico }).nullable(),
+      cost: z.object({ costPico: pico, parts: costParts.optional() }).nullable(),
       chargePico: pico.optional(),
     }),
   ),
@@ -241,7 +260,18 @@ function parseJson(text: string): unknown {
 function readStoredEnd(stored: StoredEnd): Attempt {
   const { cost, chargePico, ...rest } = stored;
   const charge = chargePico === undefined ? {} : { chargePico: BigInt(chargePico) };
-  return { ...rest, ...charge, cost: cost === null ? null : { ...cost, costPico: BigInt(cost.costPico) } };
+  return { ...rest, ...charge, cost: cost === null ? null : readStoredCost(cost) };
+}
+
+function readStoredCost({ costPico, parts, ...rest }: NonNullable<StoredEnd['cost']>): Cost {
+  const cost = { ...rest, costPico: BigInt(costPico) };
+  return parts === undefined ? cost : { ...cost, parts: readParts(parts) };
+}
+
+function readParts(parts: WireCostParts): CostParts {
+  const amounts = { ...noParts };
+  for (const name of costPartNames) amounts[name] = BigInt(parts[name] ?? 0);
+  return amounts;
 }
 
 /** Members of a run's record naming a user or a session, or holding a text. */
