@@ -83,7 +83,7 @@ export async function send(
   throw error;
 }
 
-/** The browser sends these as they are, with the content type that they name. */
+/** The browser sends these as they are, with their own content type. */
 function isUpload(body: unknown): body is Blob | FormData {
   return body instanceof Blob || body instanceof FormData;
 }

@@ -13,12 +13,12 @@ export function trimmed(lines: readonly string[]): string[] {
   return lines.map((line) => line.trim()).filter((line) => line !== '');
 }
 
-/** A text, or null for none. */
+/** A text, or null without one. */
 export function textOrNull(text: string): string | null {
   return text.trim() === '' ? null : text;
 }
 
-/** A whole number of a field, or null for none. */
+/** A whole number of a field, or null without one. */
 export function numberOrNull(digits: string): number | null {
   return digits === '' ? null : Number(digits);
 }

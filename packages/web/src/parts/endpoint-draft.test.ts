@@ -8,7 +8,14 @@ const at = '2026-01-10T09:00:00.000Z';
 const endpoint: WebhookEndpoint = {
   ...{ id, name: 'Alerts', agent_id: id, scheme: 'standard', template: 'alertmanager', mode: 'async' },
   ...{ callback_url: 'https://ops.example.com/x', rate_limit_per_minute: 60, allowed_cidrs: [] },
-  ...{ enabled: true, header: null, encoding: null, prefix: null, url: `/v1/webhooks/llm?endpoint=${id}` },
+  ...{
+    enabled: true,
+    deliver_to: null,
+    header: null,
+    encoding: null,
+    prefix: null,
+    url: `/v1/webhooks/llm?endpoint=${id}`,
+  },
   ...{ previous_secret_expires_at: null, previous_callback_secret_expires_at: null },
   ...{ created_at: at, updated_at: at },
 };
@@ -21,6 +28,11 @@ describe('the fields of an endpoint', () => {
     ['nothing', {}, {}],
     ['a limit away', { rate_limit_per_minute: '' }, { rate_limit_per_minute: null }],
     ['the mode, and the URL with it', { mode: 'sync' as const }, { mode: 'sync', callback_url: null }],
+    [
+      'the conversation of answers',
+      { channel: id, conversation: 'C1' },
+      { deliver_to: { channel_instance_id: id, conversation: 'C1' } },
+    ],
     ['the template away', { template: '' as const }, { template: null }],
     ['the template', { template: 'own' as const, liquid: '{{ a }}' }, { template: '{{ a }}' }],
     ['networks', { allowed_cidrs: ['192.0.2.0/24', ''] }, { allowed_cidrs: ['192.0.2.0/24'] }],

@@ -44,6 +44,9 @@ export interface EndpointDraft {
   liquid: string;
   mode: WebhookEndpoint['mode'];
   callback_url: string;
+  /** A channel for answers and a conversation of it; empty without one. */
+  channel: string;
+  conversation: string;
   rate_limit_per_minute: string;
   allowed_cidrs: readonly string[];
   header: string;
@@ -53,7 +56,7 @@ export interface EndpointDraft {
 
 export const newEndpoint: EndpointDraft = {
   ...{ name: '', agent_id: '', scheme: 'standard', secret: '', template: '', liquid: '', mode: 'sync' },
-  ...{ callback_url: '', rate_limit_per_minute: '', allowed_cidrs: [] },
+  ...{ callback_url: '', channel: '', conversation: '', rate_limit_per_minute: '', allowed_cidrs: [] },
   ...{ header: '', encoding: 'hex', prefix: '' },
 };
 
@@ -66,6 +69,8 @@ export function endpointDraft(endpoint: WebhookEndpoint): EndpointDraft {
     template: template === null ? '' : isReady ? (template as TemplateName) : 'own',
     liquid: isReady ? '' : (template ?? ''),
     callback_url: endpoint.callback_url ?? '',
+    channel: endpoint.deliver_to?.channel_instance_id ?? '',
+    conversation: endpoint.deliver_to?.conversation ?? '',
     rate_limit_per_minute: fieldText(endpoint.rate_limit_per_minute),
     ...{ header: endpoint.header ?? '', encoding: endpoint.encoding ?? 'hex', prefix: endpoint.prefix ?? '' },
   };
@@ -73,11 +78,13 @@ export function endpointDraft(endpoint: WebhookEndpoint): EndpointDraft {
 
 /** The settings of a draft as the API takes them, for creation and for changes. */
 export function endpointBody(draft: EndpointDraft) {
-  const { name, agent_id, scheme, template, liquid, mode, header, encoding, prefix } = draft;
+  const { name, agent_id, scheme, template, liquid, mode, channel, conversation } = draft;
+  const { header, encoding, prefix } = draft;
   return {
     ...{ name, agent_id, mode },
     template: template === 'own' ? liquid : textOrNull(template),
     callback_url: mode === 'async' ? textOrNull(draft.callback_url) : null,
+    deliver_to: channel === '' ? null : { channel_instance_id: channel, conversation },
     rate_limit_per_minute: numberOrNull(draft.rate_limit_per_minute),
     allowed_cidrs: trimmed(draft.allowed_cidrs),
     ...(scheme === 'hmac' && { header, encoding, prefix }),

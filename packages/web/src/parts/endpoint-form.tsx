@@ -1,7 +1,10 @@
 import type { WebhookEndpoint, webhookEndpointWithSecrets } from '@gatehouse/contract/webhook-endpoints';
 import type { ComponentChildren } from 'preact';
 import type { z } from 'zod';
+import { useAnswer } from '../api/use-answer.ts';
 import { changesOf } from '../format/changes.ts';
+import { may } from '../shell/rights.ts';
+import { usePerson } from '../shell/session.tsx';
 import { ActionForm } from './action-form.tsx';
 import { AgentChoice } from './agent-choice.tsx';
 import {
@@ -97,6 +100,7 @@ function EndpointFields({ fields, children }: { fields: Fields; children: Compon
           hint="Empty: results are only in the list of calls"
         />
       ) : null}
+      <DeliveryFields fields={fields} />
       <TextField
         label="Deliveries per minute"
         {...field('rate_limit_per_minute')}
@@ -108,6 +112,34 @@ function EndpointFields({ fields, children }: { fields: Fields; children: Compon
         {...field('allowed_cidrs')}
         hint="One per line in CIDR notation, such as 192.0.2.0/24. Empty: any"
       />
+    </>
+  );
+}
+
+/** The conversation for answers. */
+function DeliveryFields({ fields: { values, field } }: { fields: Fields }) {
+  const mayList = may(usePerson(), { scope: 'channels.read' });
+  const known = useAnswer('GET /v1/channels/instances', mayList ? { query: { limit: '100' } } : null);
+  const channels = Object.fromEntries((known.answer?.data ?? []).map(({ id, name }) => [id, name]));
+  const { channel } = values;
+  return (
+    <>
+      <Choice
+        label="Send answers to a channel"
+        {...field('channel')}
+        param="deliver_to.channel_instance_id"
+        options={{ '': 'No channel', ...(channel !== '' && { [channel]: channel }), ...channels }}
+      />
+      {channel === '' ? null : (
+        <TextField
+          label="Conversation"
+          {...field('conversation')}
+          param="deliver_to.conversation"
+          isRequired
+          maxLength={255}
+          hint="The ID of a Slack channel or Telegram chat, or a conversation_id"
+        />
+      )}
     </>
   );
 }

@@ -104,7 +104,7 @@ export function Choice<Value extends string>(props: ChoiceProps<Value>) {
 }
 
 interface FileFieldProps extends Omit<FieldProps<File | null>, 'value'> {
-  /** The types of files that the browser offers first, such as `.jsonl`. */
+  /** Types of files to offer first, such as `.jsonl`. */
   accept: string;
 }
 

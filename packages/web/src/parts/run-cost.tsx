@@ -35,7 +35,7 @@ export function RunCost({ id }: { id: string }) {
   );
 }
 
-/** The tools that the gateway has called in a run. */
+/** The tools called by the gateway in a run. */
 function ToolCalls({ spans }: { spans: readonly Span[] }) {
   const calls = spans.filter(({ kind }) => kind === 'tool');
   if (calls.length === 0) return null;
