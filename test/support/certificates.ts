@@ -1,5 +1,7 @@
 import { rename, symlink, writeFile, mkdir } from 'node:fs/promises';
 import path from 'node:path';
+import { CertificateFiles } from '@gatehouse/kit/certificate-files';
+import { createLogger } from '@gatehouse/kit/log';
 import { generate } from 'selfsigned';
 
 /** A certificate and its private key in PEM. */
@@ -62,5 +64,29 @@ export class MountedSecret {
     }
     await symlink(version, this.path('..data_tmp'));
     await rename(this.path('..data_tmp'), this.path('..data'));
+  }
+}
+
+/** The files of a service for TLS with others, read often. */
+export class InternalFiles {
+  readonly files: CertificateFiles;
+  readonly #secret: MountedSecret;
+
+  constructor(folder: string) {
+    this.#secret = new MountedSecret(folder);
+    const file = (setting: string, name: string) => ({ setting, path: this.#secret.path(name) });
+    this.files = new CertificateFiles({
+      ca: file('INTERNAL_TLS_CA', 'ca.crt'),
+      cert: file('INTERNAL_TLS_CERT', 'tls.crt'),
+      key: file('INTERNAL_TLS_KEY', 'tls.key'),
+      log: createLogger('test', 'silent'),
+      everyMs: 20,
+    });
+  }
+
+  /** Replaces the certificate, and the authorities that it trusts. */
+  async write({ cert, key }: TestCertificate, ...trusted: TestCertificate[]): Promise<void> {
+    const ca = trusted.map((authority) => authority.cert).join('\n');
+    await this.#secret.write({ 'ca.crt': ca, 'tls.crt': cert, 'tls.key': key });
   }
 }

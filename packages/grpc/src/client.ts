@@ -16,7 +16,7 @@ import {
 import { callSpan } from './call-span.ts';
 import type { Channel, StubClass } from './channel.ts';
 import { fromServiceError, isStatus } from './errors.ts';
-import { GrpcChannel } from './grpc-channel.ts';
+import { GrpcChannel, type GrpcChannelOptions } from './grpc-channel.ts';
 import { LocalChannel } from './local-channel.ts';
 import type { LocalServer } from './local-server.ts';
 
@@ -43,6 +43,8 @@ export interface RpcOptions<Stub extends Client> {
   /** Whether a peer in this process gets requests as objects, which neither side writes to. Default: false, as copies. */
   passesObjects?: boolean | undefined;
   signer: Signer;
+  /** As in {@link GrpcChannelOptions}. */
+  certificate?: GrpcChannelOptions['certificate'];
   tracer?: Tracer | undefined;
   /** The histogram of `rpcDuration` in `@gatehouse/kit/metrics`. */
   duration?: Histogram<'peer' | 'method' | 'code'> | undefined;
@@ -72,13 +74,14 @@ export class RpcClient<Stub extends Client> {
   readonly #duration: RpcOptions<Stub>['duration'];
   readonly #methods: ServiceDefinition;
 
-  constructor({ peer, addresses, stub, signer, tracer, duration, passesObjects }: RpcOptions<Stub>) {
+  constructor(options: RpcOptions<Stub>) {
+    const { peer, addresses, stub, signer, certificate, tracer, duration, passesObjects } = options;
     this.#peer = peer;
     this.#tracer = tracer;
     this.#duration = duration;
     this.#methods = stub.service;
     this.#channel = isList(addresses)
-      ? new GrpcChannel({ peer, addresses, stub, signer })
+      ? new GrpcChannel({ peer, addresses, stub, signer, certificate })
       : new LocalChannel({
           ...{ peer, server: addresses, definition: stub.service, caller: signer.service },
           passesObjects,

@@ -1,16 +1,20 @@
 import { tokenOf } from '@gatehouse/identity/local-assertion';
 import type { Signer } from '@gatehouse/identity/signer';
 import { assertionHeader } from '@gatehouse/identity/verifier';
+import type { CertificateFiles } from '@gatehouse/kit/certificate-files';
 import { sleep } from '@gatehouse/kit/clock';
 import {
   connectivityState,
+  experimental,
   Metadata,
   status,
+  type ChannelCredentials,
   type Client,
   type ClientOptions,
   type ServiceDefinition,
   type ServiceError,
 } from '@grpc/grpc-js';
+import { FilesProvider } from './certificate-provider.ts';
 import type { Channel, OutgoingCall, StubClass } from './channel.ts';
 import { isLost } from './errors.ts';
 import { idempotentRpcs } from './idempotent.ts';
@@ -39,6 +43,8 @@ export interface GrpcChannelOptions {
   addresses: readonly string[];
   stub: StubClass<Client>;
   signer: Signer;
+  /** This side's certificate, and the CAs of the peer's, which must have the peer's name. If unset, there is no TLS. */
+  certificate?: CertificateFiles | undefined;
 }
 
 /** The way to the replicas of a peer: gRPC connections, in turn. Each call carries a service token. */
@@ -50,11 +56,15 @@ export class GrpcChannel implements Channel {
   #reachable = false;
   #reached = false;
 
-  constructor({ peer, addresses, stub: Stub, signer }: GrpcChannelOptions) {
+  constructor({ peer, addresses, stub: Stub, signer, certificate }: GrpcChannelOptions) {
     this.#peer = peer;
     this.#signer = signer;
     this.#methods = Stub.service;
-    this.#client = new RenewedClient(Stub, { target: target(addresses), options: channelOptions });
+    this.#client = new RenewedClient(Stub, {
+      target: target(addresses),
+      options: { ...channelOptions, 'grpc.ssl_target_name_override': peer },
+      ...(certificate === undefined ? {} : { credentials: credentialsOf(certificate) }),
+    });
   }
 
   async send(name: string, call: OutgoingCall): Promise<unknown> {
@@ -134,6 +144,11 @@ export class GrpcChannel implements Channel {
   close(): void {
     this.#client.close();
   }
+}
+
+function credentialsOf(certificate: CertificateFiles): ChannelCredentials {
+  const provider = new FilesProvider(certificate);
+  return experimental.createCertificateProviderChannelCredentials(provider, provider);
 }
 
 /**

@@ -1,8 +1,9 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { OpenList } from '@gatehouse/kit/open-list';
 import {
-  credentials,
+  credentials as channelCredentials,
   status,
+  type ChannelCredentials,
   type Client,
   type ClientOptions,
   type ClientUnaryCall,
@@ -28,6 +29,8 @@ interface PendingCall {
 export interface RenewedClientOptions {
   target: string;
   options: ClientOptions;
+  /** Default: without TLS. */
+  credentials?: ChannelCredentials;
   everyMs?: number;
   isGone?: (address: string) => Promise<boolean>;
 }
@@ -45,6 +48,7 @@ export class RenewedClient {
   readonly #Stub: StubClass<Client>;
   readonly #target: string;
   readonly #options: ClientOptions;
+  readonly #credentials: ChannelCredentials;
   readonly #everyMs: number;
   #current: Client;
   #openedAt = monotonicMs();
@@ -59,8 +63,9 @@ export class RenewedClient {
 
   constructor(
     Stub: StubClass<Client>,
-    { target, options, everyMs = renewalEveryMs, isGone = isHostGone }: RenewedClientOptions,
+    { target, options, credentials, everyMs = renewalEveryMs, isGone = isHostGone }: RenewedClientOptions,
   ) {
+    this.#credentials = credentials ?? channelCredentials.createInsecure();
     this.#isGone = isGone;
     this.#Stub = Stub;
     this.#target = target;
@@ -114,7 +119,7 @@ export class RenewedClient {
   }
 
   #connect(): Client {
-    return new this.#Stub(this.#target, credentials.createInsecure(), this.#options);
+    return new this.#Stub(this.#target, this.#credentials, this.#options);
   }
 
   #hasAnswered(address: string, since: number): boolean {

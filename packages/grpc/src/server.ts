@@ -1,6 +1,9 @@
+import { checkServerIdentity } from 'node:tls';
 import { assertionHeader, type Verifier } from '@gatehouse/identity/verifier';
+import type { CertificateFiles } from '@gatehouse/kit/certificate-files';
 import { AppError } from '@gatehouse/kit/errors';
 import {
+  experimental,
   Metadata,
   Server,
   ServerCredentials,
@@ -9,6 +12,7 @@ import {
   type ServiceDefinition,
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
+import { FilesProvider } from './certificate-provider.ts';
 import { callerTokenKey, maxRequestBytes, requestIdKey, traceparentKey } from './metadata.ts';
 import type { RpcsOf } from './rpc.ts';
 import { namedRpcs, RpcRunner, type NamedRpc, type RpcRunnerOptions } from './rpc-runner.ts';
@@ -21,6 +25,11 @@ export interface GrpcServerOptions extends RpcRunnerOptions {
   connectionAgeMs?: number;
   /** Interval at which all connections are closed gracefully while draining. */
   rotateMs?: number;
+  /**
+   * Its certificate and the CAs of its clients, whose certificates must have the name of the calling service. If unset,
+   * connections are not encrypted.
+   */
+  certificate?: CertificateFiles | undefined;
 }
 
 /**
@@ -64,7 +73,7 @@ export class GrpcServer {
   async start(): Promise<void> {
     const { host, port } = this.#options;
     this.#port = await new Promise<number>((resolve, reject) => {
-      this.#server.bindAsync(`${host}:${port}`, ServerCredentials.createInsecure(), (error, bound) => {
+      this.#server.bindAsync(`${host}:${port}`, credentialsOf(this.#options), (error, bound) => {
         if (error === null) resolve(bound);
         else reject(error);
       });
@@ -103,7 +112,7 @@ export class GrpcServer {
   }
 
   #unary(named: NamedRpc): UntypedHandleCall {
-    const { service, verifier } = this.#options;
+    const { service, verifier, certificate } = this.#options;
     const answer = async (
       call: ServerUnaryCall<unknown, unknown>,
       callback: sendUnaryData<unknown>,
@@ -112,7 +121,11 @@ export class GrpcServer {
       const timer = setTimeout(() => call.sendMetadata(new Metadata()), beginsAfterMs);
       const outcome = await this.#runner.run(named, {
         request: call.request,
-        caller: () => callerOf(metadata, verifier, service),
+        caller: async () => {
+          const caller = await callerOf(metadata, verifier, service);
+          if (certificate !== undefined) checkCertificate(caller, call.getAuthContext());
+          return caller;
+        },
         assertion: text(metadata, assertionHeader),
         requestId: text(metadata, requestIdKey),
         traceparent: text(metadata, traceparentKey),
@@ -140,6 +153,24 @@ function allowResets(server: Server): void {
   const { commonServerOptions } = server as unknown as { commonServerOptions: object | undefined };
   if (commonServerOptions === undefined) throw new Error('grpc-js keeps its HTTP/2 options elsewhere');
   Object.assign(commonServerOptions, resets);
+}
+
+function credentialsOf({ certificate }: GrpcServerOptions): ServerCredentials {
+  if (certificate === undefined) return ServerCredentials.createInsecure();
+  const provider = new FilesProvider(certificate);
+  return experimental.createCertificateProviderServerCredentials(provider, provider, true);
+}
+
+type AuthContext = ReturnType<ServerUnaryCall<unknown, unknown>['getAuthContext']>;
+
+/** Throws unless the certificate of the connection has the name of the service that the token names. */
+function checkCertificate(caller: string, { sslPeerCertificate }: AuthContext): void {
+  const problem =
+    sslPeerCertificate === undefined ? undefined : checkServerIdentity(caller, sslPeerCertificate);
+  if (sslPeerCertificate === undefined || problem !== undefined)
+    throw new AppError('service_unauthenticated', `The certificate is not one of the ${caller} service.`, {
+      cause: problem,
+    });
 }
 
 async function callerOf(metadata: Metadata, verifier: Verifier, service: string): Promise<string> {

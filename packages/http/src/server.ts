@@ -8,7 +8,8 @@ import {
 } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import { Server as TcpServer, type AddressInfo, type Socket } from 'node:net';
-import type { Certificate, CertificateFiles } from '@gatehouse/kit/certificate-files';
+import type { TLSSocket } from 'node:tls';
+import { minTlsVersion, type CertificateFiles } from '@gatehouse/kit/certificate-files';
 import { newId } from '@gatehouse/kit/ids';
 import { OpenList } from '@gatehouse/kit/open-list';
 import { inviteWhenRead } from './reply.ts';
@@ -26,6 +27,10 @@ export interface HttpServerOptions {
   unread?: UnreadResponses;
   /** The certificate, started before the server. If unset, connections are not encrypted. */
   certificate?: CertificateFiles | undefined;
+  /**
+   * Clients need a certificate of the CAs in `certificate` with one of these names. If unset, clients need none.
+   */
+  clients?: readonly string[] | undefined;
 }
 
 /** A client that has not finished its handshake by then is disconnected. */
@@ -91,12 +96,21 @@ interface Connection {
   unread: UnreadCheck;
 }
 
-const tlsVersions = { minVersion: 'TLSv1.2' } as const;
+/** A server without a certificate yet if `options` have one. */
+function newServer({ certificate, clients }: HttpServerOptions, options: ServerOptions): Server {
+  if (certificate === undefined) return createServer(options);
+  return createTlsServer({
+    ...options,
+    minVersion: minTlsVersion,
+    handshakeTimeout: handshakeTimeoutMs,
+    ...(clients === undefined ? {} : { requestCert: true, rejectUnauthorized: true }),
+  });
+}
 
-/** A server without a certificate yet if it `isEncrypted`. */
-function newServer(isEncrypted: boolean, options: ServerOptions): Server {
-  if (!isEncrypted) return createServer(options);
-  return createTlsServer({ ...options, ...tlsVersions, handshakeTimeout: handshakeTimeoutMs });
+/** Whether the certificate of a client, which the CAs have signed, has one of these names. */
+function isOneOf(clients: readonly string[], socket: TLSSocket): boolean {
+  const certificate = socket.getPeerX509Certificate();
+  return clients.some((name) => certificate?.checkHost(name, { subject: 'never' }) !== undefined);
 }
 
 /** Whether a connection failed before any HTTP, so its client can't read a response. */
@@ -118,7 +132,7 @@ export class HttpServer {
 
   constructor(listener: RequestListener, options: HttpServerOptions) {
     this.#options = options;
-    this.#server = newServer(options.certificate !== undefined, {
+    this.#server = newServer(options, {
       // Longer than any idle timeout of a client or proxy in front, so a connection never closes as a request is sent.
       keepAliveTimeout: 75_000,
       keepAliveTimeoutBuffer: 0,
@@ -130,6 +144,7 @@ export class HttpServer {
       requireHostHeader: false,
     });
     const serve: RequestListener = (request, response) => {
+      if (request.socket.destroyed) return;
       if (!response.closed) response.once('close', this.#answers.add(response));
       if (this.#draining) response.setHeader('connection', 'close');
       if (request.headers.host === undefined && request.httpVersion === '1.1') {
@@ -157,15 +172,21 @@ export class HttpServer {
       const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
       socket.end(`HTTP/1.1 ${status}\r\n${lines.join('')}\r\n${body}`);
     });
-    this.#server.on(
-      options.certificate === undefined ? 'connection' : 'secureConnection',
-      (socket: Socket) => {
-        if (!socket.closed)
-          socket.once('close', this.#connections.add({ socket, unread: new UnreadCheck(socket) }));
-      },
-    );
-    if (options.certificate !== undefined)
+    if (options.certificate === undefined) {
+      this.#server.on('connection', (socket) => this.#add(socket));
+    } else {
       this.#server.on('connection', (socket: Socket) => socket.once('close', this.#encrypted.add(socket)));
+      // Before the HTTP server's own listener, which may read a request that came with the end of the handshake.
+      this.#server.prependListener('secureConnection', (socket: TLSSocket) => {
+        if (options.clients !== undefined && !isOneOf(options.clients, socket)) socket.destroy();
+        else this.#add(socket);
+      });
+    }
+  }
+
+  #add(socket: Socket): void {
+    if (!socket.closed)
+      socket.once('close', this.#connections.add({ socket, unread: new UnreadCheck(socket) }));
   }
 
   async start(): Promise<void> {
@@ -183,13 +204,12 @@ export class HttpServer {
   }
 
   #useCertificate(): void {
-    const { certificate } = this.#options;
     const server = this.#server;
-    if (certificate === undefined || !(server instanceof TlsServer)) return;
+    if (!(server instanceof TlsServer)) return;
     // Applies to new connections; those that are open stay.
-    const use = ({ cert, key }: Certificate): void => server.setSecureContext({ cert, key, ...tlsVersions });
-    use(certificate.current);
-    this.#unsubscribe = certificate.onChange(use);
+    this.#unsubscribe = this.#options.certificate?.subscribe(({ cert, key, ca }) =>
+      server.setSecureContext({ cert, key, ca, minVersion: minTlsVersion }),
+    );
   }
 
   get port(): number {

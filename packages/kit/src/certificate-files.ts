@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { createSecureContext } from 'node:tls';
+import { createSecureContext, type SecureContext } from 'node:tls';
 import { BackgroundLoop } from './background-loop.ts';
 import { wrongSettings } from './config.ts';
 import type { Logger } from './log.ts';
@@ -10,7 +10,12 @@ export interface Certificate {
   cert: Buffer;
   key: Buffer;
   ca: Buffer | undefined;
+  /** The same for clients of Node. */
+  context: SecureContext;
 }
+
+/** The oldest version of TLS that is spoken. */
+export const minTlsVersion = 'TLSv1.2';
 
 /** A file and the setting that names it. */
 export interface NamedFile {
@@ -52,16 +57,16 @@ export class CertificateFiles {
     return this.#current;
   }
 
-  /** Calls a listener with each further certificate, until the returned function is called. */
-  onChange(listener: (certificate: Certificate) => void): () => void {
+  /** Calls a listener with the certificate, and with each further one, until the returned function is called. */
+  subscribe(listener: (certificate: Certificate) => void): () => void {
     this.#listeners.add(listener);
+    if (this.#current !== undefined) listener(this.#current);
     return () => this.#listeners.delete(listener);
   }
 
   /** Reads the files. Throws a `ConfigError` with the settings of those that are wrong. */
   async start(): Promise<void> {
-    this.#current = await this.#read();
-    this.#logUse();
+    this.#use(await this.#read());
     this.#loop.start(this.#options.everyMs ?? defaultEveryMs);
   }
 
@@ -74,11 +79,7 @@ export class CertificateFiles {
     try {
       const read = await this.#read();
       this.#problem = null;
-      if (!isSame(read, this.current)) {
-        this.#current = read;
-        for (const listener of this.#listeners) listener(read);
-        this.#logUse();
-      }
+      if (!isSame(read, this.current)) this.#use(read);
     } catch (error) {
       const { message } = error as Error;
       if (message !== this.#problem)
@@ -95,21 +96,23 @@ export class CertificateFiles {
       textOf(key),
       ca === undefined ? undefined : textOf(ca),
     ]);
-    const certificate = { cert: certText, key: keyText, ca: caText };
+    const texts = { cert: certText, key: keyText, ca: caText };
     try {
+      // OpenSSL takes CAs that are no certificates for none.
       if (caText !== undefined) void new X509Certificate(caText);
-      createSecureContext(certificate);
+      return { ...texts, context: createSecureContext({ ...texts, minVersion: minTlsVersion }) };
     } catch (error) {
       const names = [cert, key, ca].filter((file) => file !== undefined).map(({ setting }) => setting);
       const message = `${names.join(', ')}: no certificate in PEM with its private key: ${(error as Error).message}`;
       throw wrongSettings([message], { cause: error });
     }
-    return certificate;
   }
 
-  #logUse(): void {
+  #use(certificate: Certificate): void {
+    this.#current = certificate;
+    for (const listener of this.#listeners) listener(certificate);
     const { log, cert } = this.#options;
-    const { subjectAltName, validToDate } = new X509Certificate(this.current.cert);
+    const { subjectAltName, validToDate } = new X509Certificate(certificate.cert);
     const fields = { setting: cert.setting, names: subjectAltName, not_after: validToDate };
     if (validToDate.getTime() < Date.now()) log.error(fields, 'loaded a certificate that has expired');
     else log.info(fields, 'loaded a certificate');

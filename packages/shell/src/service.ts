@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import type { ServiceName } from '@gatehouse/contract/services';
+import { services, type ServiceName } from '@gatehouse/contract/services';
 import type { RpcService } from '@gatehouse/grpc/rpc';
 import { GrpcServer } from '@gatehouse/grpc/server';
 import { HttpServer } from '@gatehouse/http/server';
@@ -27,6 +27,8 @@ export interface ServiceBase {
   readonly neighbour: Neighbour | undefined;
   /** Whether it opens ports for the edge and for its peers. */
   readonly listens: boolean;
+  /** The certificate for connections between services; undefined without TLS between them. */
+  readonly certificate: CertificateFiles | undefined;
 }
 
 /** The interfaces a service serves. */
@@ -120,8 +122,11 @@ export class Service implements Runnable {
   }
 }
 
+/** The services that call others over HTTP. */
+const httpClients = services.filter((service) => service.public).map(({ name }) => name);
+
 function httpServer(
-  { config, log, registry }: ServiceBase,
+  { config, log, registry, certificate }: ServiceBase,
   handler: RequestListener,
   frontDoor: ServiceDefinition['frontDoor'],
 ): HttpServer {
@@ -131,15 +136,18 @@ function httpServer(
     log,
     registry,
   );
-  return new HttpServer(handler, { host, port, drainTimeoutMs, unread, ...frontDoor });
+  const access = frontDoor ?? { certificate, clients: httpClients };
+  return new HttpServer(handler, { host, port, drainTimeoutMs, unread, ...access });
 }
 
 function grpcServer(
-  { name: service, config, verifier, log, tracer }: ServiceBase,
+  { name: service, config, verifier, log, tracer, certificate }: ServiceBase,
   rpcs: readonly RpcService[],
 ): GrpcServer {
   const { HOST: host, GRPC_PORT: port = 0, DRAIN_TIMEOUT_MS: drainTimeoutMs }: GrpcConfig = config;
-  const server = new GrpcServer({ service, host, port, verifier, log, drainTimeoutMs, tracer });
+  const server = new GrpcServer({
+    ...{ service, host, port, verifier, log, drainTimeoutMs, tracer, certificate },
+  });
   for (const { definition, rpcs: implemented } of rpcs) server.add(definition, implemented);
   return server;
 }

@@ -1,4 +1,6 @@
+import { CertificateFiles, filesOf } from '@gatehouse/kit/certificate-files';
 import { milliseconds, port } from '@gatehouse/kit/config';
+import type { Logger } from '@gatehouse/kit/log';
 import { otlpSettings } from '@gatehouse/kit/otlp-settings';
 import { z } from 'zod';
 
@@ -22,12 +24,25 @@ export const serviceSettings = {
   BODY_BYTES_PER_PROCESS: bytes.default(96 * 1024 * 1024),
   /** A connection is closed when its client reads nothing of a pending response for this long. */
   UNREAD_TIMEOUT_MS: milliseconds.min(1).default(60_000),
+  /** Files for TLS between services, where both sides show a certificate with their name; all three or none. */
+  INTERNAL_TLS_CA: z.string().default(''),
+  INTERNAL_TLS_CERT: z.string().default(''),
+  INTERNAL_TLS_KEY: z.string().default(''),
   ASSERTION_PRIVATE_KEY: z.string(),
   ASSERTION_PUBLIC_KEYS: z.string(),
   ...otlpSettings,
 };
 
 export type ServiceConfig = Readonly<z.output<z.ZodObject<typeof serviceSettings>>>;
+
+/** The certificate for connections between services, in the files of its settings; undefined without. */
+export function internalCertificate(config: ServiceConfig, log: Logger): CertificateFiles | undefined {
+  const { INTERNAL_TLS_CA, INTERNAL_TLS_CERT, INTERNAL_TLS_KEY } = config;
+  const files = filesOf({ INTERNAL_TLS_CA, INTERNAL_TLS_CERT, INTERNAL_TLS_KEY });
+  if (files === undefined) return undefined;
+  const { INTERNAL_TLS_CA: ca, INTERNAL_TLS_CERT: cert, INTERNAL_TLS_KEY: key } = files;
+  return new CertificateFiles({ ca, cert, key, log });
+}
 
 /** Settings of a service with a gRPC server. */
 export const grpcSettings = { GRPC_PORT: port.default(9000) };

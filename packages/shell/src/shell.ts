@@ -5,6 +5,7 @@ import { RpcClient, type RpcOptions, type RpcStub } from '@gatehouse/grpc/client
 import type { RpcService } from '@gatehouse/grpc/rpc';
 import { createApp, type AppOptions } from '@gatehouse/http/app';
 import { bodyBudget } from '@gatehouse/http/body-share';
+import type { CertificateFiles } from '@gatehouse/kit/certificate-files';
 import type { BodyBudget } from '@gatehouse/kit/body-budget';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
@@ -25,7 +26,7 @@ import { ConnectionCount } from './connection-count.ts';
 import type { ReadyCheck } from './readiness.ts';
 import type { Neighbour, Neighbours } from './neighbours.ts';
 import { Service, type ServiceBase, type ServiceDefinition } from './service.ts';
-import type { ServiceConfig } from './settings.ts';
+import { internalCertificate, type ServiceConfig } from './settings.ts';
 
 /** Dependencies of a service from its surroundings: a process with several services, or a test. */
 export interface ShellOverrides {
@@ -55,6 +56,8 @@ export class Shell implements ServiceBase {
   readonly connections: ConnectionCount;
   /** The consumers of topics, which `consumeTopic` adds. */
   readonly takers = new Map<string, TakeEvents>();
+  /** See {@link ServiceBase}. */
+  readonly certificate: CertificateFiles | undefined;
   readonly #parts: Part[] = [];
   readonly #rpcs: RpcService[] = [];
   readonly #ready: Record<string, ReadyCheck> = {};
@@ -63,7 +66,7 @@ export class Shell implements ServiceBase {
   private constructor(
     name: ServiceName,
     config: ServiceConfig,
-    made: Pick<Shell, 'log' | 'registry' | 'tracer' | 'signer' | 'verifier'>,
+    made: Pick<Shell, 'log' | 'registry' | 'tracer' | 'signer' | 'verifier' | 'certificate'>,
     { neighbours, bodyBudget: shared }: ShellOverrides,
   ) {
     this.neighbours = neighbours;
@@ -78,6 +81,8 @@ export class Shell implements ServiceBase {
     this.httpDuration = httpDuration(made.registry);
     this.bodyBudget = shared ?? bodyBudget(config, made.registry);
     this.add({ stop: () => made.tracer?.stop() });
+    this.certificate = made.certificate;
+    if (this.certificate !== undefined) this.add(this.certificate);
   }
 
   static async create(
@@ -88,6 +93,8 @@ export class Shell implements ServiceBase {
     const log = overrides.log ?? createLogger(name, config.LOG_LEVEL);
     const made = {
       log,
+      // Services of one process need no connections.
+      certificate: overrides.neighbours?.listen === false ? undefined : internalCertificate(config, log),
       registry: createRegistry(name, { ofProcess: overrides.neighbours === undefined }),
       tracer: await createTracer(name, config, log),
       signer: await Signer.create(config.ASSERTION_PRIVATE_KEY),
@@ -132,13 +139,14 @@ export class Shell implements ServiceBase {
     { passesObjects }: Pick<RpcOptions<Stub>, 'passesObjects'> = {},
   ): RpcClient<Stub> {
     this.#rpcDuration ??= rpcDuration(this.registry);
-    const { signer, tracer } = this;
+    const { signer, tracer, certificate } = this;
     const at = this.neighbours?.find(peer)?.rpcs ?? addresses;
     const made = new RpcClient<Stub>({
       peer,
       addresses: at,
       stub,
       signer,
+      certificate,
       tracer,
       duration: this.#rpcDuration,
       passesObjects,

@@ -156,6 +156,7 @@ export class ChatHarness {
         BODY_BYTES_PER_PROCESS: 96 * 1024 * 1024,
         ...this.#settings,
         UNREAD_TIMEOUT_MS: 60_000,
+        ...{ INTERNAL_TLS_CA: '', INTERNAL_TLS_CERT: '', INTERNAL_TLS_KEY: '' },
         ASSERTION_PRIVATE_KEY: this.identity.privateKey('chat'),
         ASSERTION_PUBLIC_KEYS: this.identity.publicKeys,
         SECRETS_KEYRING: KeyRing.parse(this.identity.keyRing),

@@ -5,6 +5,7 @@ import { scopes } from '@gatehouse/contract/scopes';
 import { GrpcServer } from '@gatehouse/grpc/server';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import { Verifier } from '@gatehouse/identity/verifier';
+import type { CertificateFiles } from '@gatehouse/kit/certificate-files';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import {
@@ -28,6 +29,9 @@ export interface Arrival {
   headers: IncomingHttpHeaders;
   body: string;
 }
+
+/** `tenantCertificate`: for TLS of the edge with its tenant service. */
+export type EdgeUnderTestOverrides = EdgeOverrides & { tenantCertificate?: CertificateFiles };
 
 const host = '127.0.0.1';
 const log = createLogger('edge', 'silent');
@@ -60,12 +64,16 @@ export class EdgeUnderTest {
   static async start(
     environment: Readonly<Record<string, string>> = {},
     services?: RequestListener,
-    overrides: EdgeOverrides = {},
+    { tenantCertificate, ...overrides }: EdgeUnderTestOverrides = {},
   ): Promise<EdgeUnderTest> {
     const identity = await testIdentity();
     const { text, keyId } = newKeyText();
     const session = randomBytes(32).toString('base64url');
-    const tenant = tenantThatKnows({ keyId, session }, await Verifier.create(identity.publicKeys));
+    const tenant = tenantThatKnows(
+      { keyId, session },
+      await Verifier.create(identity.publicKeys),
+      tenantCertificate,
+    );
     await tenant.start();
     const arrivals: Arrival[] = [];
     const server = createServer(services ?? recorder(arrivals));
@@ -126,7 +134,11 @@ export class EdgeUnderTest {
   }
 }
 
-function tenantThatKnows(known: { keyId: string; session: string }, verifier: Verifier): GrpcServer {
+function tenantThatKnows(
+  known: { keyId: string; session: string },
+  verifier: Verifier,
+  certificate: CertificateFiles | undefined,
+): GrpcServer {
   const value = {
     id: newId(),
     tenantId: '',
@@ -135,7 +147,8 @@ function tenantThatKnows(known: { keyId: string; session: string }, verifier: Ve
     role: 'owner',
     scopes: [...scopes],
   };
-  const server = new GrpcServer({ service: 'tenant', host, port: 0, verifier, log, drainTimeoutMs: 100 });
+  const place = { service: 'tenant', host, port: 0, drainTimeoutMs: 100 };
+  const server = new GrpcServer({ ...place, verifier, log, certificate });
   const authenticate = {
     callers: ['edge'],
     handle: async ({ keyId }: AuthenticateRequest): Promise<AuthenticateResponse> =>

@@ -13,10 +13,11 @@ import { RequestBodies } from './request-body-handlers.ts';
 
 /** The ways to the services: those of this process, and the replicas of all others. */
 export function createProxy(
-  { neighbours, bodyBudget: budget, registry, log }: Shell,
+  { neighbours, bodyBudget: budget, registry, log, certificate }: Shell,
   config: EdgeConfig,
   pace: PaceOptions | undefined,
 ) {
+  const tlsOf = (service: ServiceName) => (certificate === undefined ? undefined : { service, certificate });
   const addresses = new Map<ServiceName, AddressList>();
   const passThrough = new Map<ServiceName, PassThrough>();
   for (const name of innerServices) {
@@ -24,15 +25,15 @@ export function createProxy(
     const list = new AddressList(upstreamAddresses(config, name), log);
     addresses.set(name, list);
     if (routes.some((route) => route.service === name && streamsBody(route)))
-      passThrough.set(name, new PassThrough(list));
+      passThrough.set(name, new PassThrough(list, { tls: tlsOf(name) }));
   }
   const bodies = new RequestBodies({ budget, anonymous: anonymousBudget(registry), pace });
-  const general = new GeneralProxy();
+  const general = new GeneralProxy({ certificate });
   const forwarder = new Forwarder({ neighbours, addresses, bodies, general, passThrough, log });
   return {
     forwarder,
     parts: [
-      ...[...addresses.values()].flatMap((list) => [list, new Liveness(list)]),
+      ...[...addresses].flatMap(([name, list]) => [list, new Liveness(list, { tls: tlsOf(name) })]),
       { stop: () => forwarder.close() },
     ],
   };

@@ -51,7 +51,9 @@ const senders: readonly { name: string; route: Route; create: (addresses: Addres
     name: 'the pass-through',
     route: routeThat(true),
     create: (addresses) =>
-      new PassThrough(addresses, { headersTimeoutMs: silenceMs, bodyTimeoutMs: silenceMs }),
+      new PassThrough(addresses, {
+        timeouts: { headersTimeoutMs: silenceMs, bodyTimeoutMs: silenceMs },
+      }),
   },
 ];
 

@@ -1,6 +1,8 @@
 import { connectTimeoutMs, idleMs, defaultSilenceMs } from '../bounds.ts';
 import { ServerResponse, type IncomingMessage, Agent, type ClientRequestArgs } from 'node:http';
+import { Agent as SecureAgent, type RequestOptions } from 'node:https';
 import { Readable, type Duplex } from 'node:stream';
+import type { CertificateFiles } from '@gatehouse/kit/certificate-files';
 import { createProxyMiddleware, type RequestHandler } from 'http-proxy-middleware';
 import type { ProxiedResponse, AnswerSource } from './answer-handlers.ts';
 import { headerObject } from './headers.ts';
@@ -11,20 +13,29 @@ import type { Attempt, HttpClient } from './http-client.ts';
 export class GeneralProxy implements HttpClient {
   readonly streamsBodies = false;
   readonly #silenceMs: number;
-  readonly #agent = new ConnectionPool();
+  readonly #agent: Agent;
   readonly #middleware: RequestHandler;
 
-  /** `silenceMs`: how long a service may send nothing, before and during its answer. */
-  constructor({ silenceMs = defaultSilenceMs }: { silenceMs?: number } = {}) {
+  /**
+   * `silenceMs`: how long a service may send nothing, before and during its answer. `certificate`: for TLS with
+   * services.
+   */
+  constructor({
+    silenceMs = defaultSilenceMs,
+    certificate,
+  }: { silenceMs?: number; certificate?: CertificateFiles | undefined } = {}) {
     this.#silenceMs = silenceMs;
+    this.#agent = certificate === undefined ? new ConnectionPool() : new SecureConnectionPool(certificate);
     this.#middleware = createProxyMiddleware({
       agent: this.#agent,
       proxyTimeout: silenceMs,
       selfHandleResponse: true,
       router: (_request, response, options) => {
-        const { address, body } = exchangeOf(response).attempt;
+        const { address, body, forwarded } = exchangeOf(response).attempt;
         if (body.bytes !== null) options.buffer = sourceOf(body);
-        return `http://${address}`;
+        if (certificate === undefined) return `http://${address}`;
+        options.ssl = { servername: forwarded.route.service };
+        return `https://${address}`;
       },
       on: {
         proxyReq: (outgoing, _request, response) => {
@@ -126,12 +137,43 @@ class ConnectionPool extends Agent {
     callback?: (error: Error | null, stream: Duplex) => void,
   ): Duplex | null | undefined {
     const connection = super.createConnection(options, callback);
-    if (connection === null || connection === undefined) return connection;
-    const timer = setTimeout(() => {
-      const error = new Error(`no connection within ${connectTimeoutMs} ms`);
-      connection.destroy(Object.assign(error, { code: 'ETIMEDOUT', syscall: 'connect' }));
-    }, connectTimeoutMs);
-    for (const event of ['connect', 'close']) connection.once(event, () => clearTimeout(timer));
-    return connection;
+    return limited(connection, 'connect');
   }
+}
+
+/** The same over TLS. Each service must have the name that its requests give as `servername`. */
+class SecureConnectionPool extends SecureAgent {
+  readonly #certificate: CertificateFiles;
+
+  constructor(certificate: CertificateFiles) {
+    // A resumed session would not show the certificate again, which may have been replaced.
+    super({ keepAlive: true, timeout: idleMs, maxCachedSessions: 0 });
+    this.#certificate = certificate;
+  }
+
+  override createConnection(
+    options: RequestOptions,
+    callback?: (error: Error | null, stream: Duplex) => void,
+  ): Duplex | null | undefined {
+    const secured = { ...options, secureContext: this.#certificate.current.context };
+    const connection = super.createConnection(secured, callback);
+    return limited(connection, 'secureConnect');
+  }
+}
+
+/** A connection that fails unless it is made in time. An error before is one of connecting: nothing was sent. */
+function limited(connection: Duplex | null | undefined, made: 'connect' | 'secureConnect') {
+  if (connection === null || connection === undefined) return connection;
+  const timer = setTimeout(() => {
+    const error = new Error(`no connection within ${connectTimeoutMs} ms`);
+    connection.destroy(Object.assign(error, { code: 'ETIMEDOUT' }));
+  }, connectTimeoutMs);
+  const name = (error: Error): void => void Object.assign(error, { syscall: 'connect' });
+  connection.prependOnceListener('error', name);
+  for (const event of [made, 'close'])
+    connection.once(event, () => {
+      clearTimeout(timer);
+      connection.off('error', name);
+    });
+  return connection;
 }

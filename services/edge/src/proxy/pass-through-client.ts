@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { Pool, type Dispatcher } from 'undici';
+import type { CertificateFiles } from '@gatehouse/kit/certificate-files';
+import { buildConnector, Pool, type Dispatcher } from 'undici';
 import type { AddressList } from '../replicas/address-list.ts';
 import type { ProxiedResponse } from './answer-handlers.ts';
 import type { Attempt, HttpClient } from './http-client.ts';
@@ -12,6 +13,12 @@ export interface PassThroughTimeouts {
   bodyTimeoutMs: number;
 }
 
+/** TLS with a service, whose certificate must have its name. */
+export interface ServiceTls {
+  service: string;
+  certificate: CertificateFiles;
+}
+
 const defaultTimeouts: PassThroughTimeouts = { headersTimeoutMs: 12 * 3_600_000, bodyTimeoutMs: 60_000 };
 
 /**
@@ -22,13 +29,21 @@ export class PassThrough implements HttpClient {
   readonly streamsBodies = true;
   readonly #addresses: AddressList;
   readonly #timeouts: PassThroughTimeouts;
+  readonly #tls: ServiceTls | undefined;
   readonly #pools = new Map<string, Pool>();
   /** Pools of vanished replicas, until their requests are over. */
   readonly #leaving = new Set<Pool>();
 
-  constructor(addresses: AddressList, timeouts: PassThroughTimeouts = defaultTimeouts) {
+  constructor(
+    addresses: AddressList,
+    {
+      timeouts = defaultTimeouts,
+      tls,
+    }: { timeouts?: PassThroughTimeouts; tls?: ServiceTls | undefined } = {},
+  ) {
     this.#addresses = addresses;
     this.#timeouts = timeouts;
+    this.#tls = tls;
   }
 
   send({ forwarded, address, headers, body }: Attempt, answer: ProxiedResponse): void {
@@ -51,13 +66,13 @@ export class PassThrough implements HttpClient {
   #pool(address: string): Pool {
     const known = this.#pools.get(address);
     if (known !== undefined) return known;
-    const pool = new Pool(`http://${address}`, {
+    const pool = new Pool(`${this.#tls === undefined ? 'http' : 'https'}://${address}`, {
       headersTimeout: this.#timeouts.headersTimeoutMs,
       bodyTimeout: this.#timeouts.bodyTimeoutMs,
       keepAliveTimeout: idleMs,
       // Applies to any Keep-Alive header of the service.
       keepAliveMaxTimeout: idleMs,
-      connect: { timeout: connectTimeoutMs },
+      connect: this.#tls === undefined ? { timeout: connectTimeoutMs } : secureConnector(this.#tls),
     });
     this.#forgetVanished();
     this.#pools.set(address, pool);
@@ -73,6 +88,22 @@ export class PassThrough implements HttpClient {
       void pool.close().then(() => this.#leaving.delete(pool));
     }
   }
+}
+
+/** Connects with the latest certificate. An error is one of connecting: nothing was sent. */
+function secureConnector({ service, certificate }: ServiceTls): buildConnector.connector {
+  return (options, callback) => {
+    const connect = buildConnector({
+      ...{ timeout: connectTimeoutMs, servername: service, allowH2: false },
+      secureContext: certificate.current.context,
+      // A resumed session would not show the certificate again, which may have been replaced.
+      maxCachedSessions: 0,
+    });
+    connect(options, (...[error, socket]: buildConnector.CallbackArgs) => {
+      if (error === null) callback(null, socket);
+      else callback(Object.assign(error, { syscall: 'connect' }), null);
+    });
+  };
 }
 
 /** Reports what undici receives to an answer. */
