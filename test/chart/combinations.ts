@@ -46,6 +46,19 @@ export const combinations: Readonly<Record<string, Values>> = {
     providers: { existingSecret: 'provider-keys' },
     services: { composed: { autoscaling: { enabled: true }, image: { tag: '1.2.3' } } },
   },
+  'https at the edge': { tls: { secretName: 'public-tls' }, service: { type: 'LoadBalancer', port: 443 } },
+  'https of one process': {
+    composed: true,
+    tls: { secretName: 'public-tls' },
+    internalTls: { enabled: true },
+  },
+  'TLS between services, with a CA of its own': { internalTls: { enabled: true } },
+  'TLS between services, by an issuer': {
+    internalTls: { enabled: true, certManager: { issuerRef: { name: 'gatehouse-ca', kind: 'Issuer' } } },
+    models: { catalogue: { models: [] } },
+    login: { issuers: [{ name: 'main', issuer: 'https://login.example.com', client_id: 'gatehouse' }] },
+    publicUrl: 'https://gateway.example.com',
+  },
   'autoscaling everywhere': { defaults: { autoscaling: { enabled: true } } },
   'one replica': { defaults: { replicas: 1 } },
   'no budgets, policies or spread': {

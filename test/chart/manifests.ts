@@ -11,17 +11,21 @@ import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
 import type { IService } from 'kubernetes-models/v1/Service';
 import type { IServiceAccount } from 'kubernetes-models/v1/ServiceAccount';
+import type { ICertificate } from '@kubernetes-models/cert-manager/cert-manager.io/v1/Certificate';
+import type { IIssuer } from '@kubernetes-models/cert-manager/cert-manager.io/v1/Issuer';
 import type { IHTTPRoute } from '@kubernetes-models/gateway-api/gateway.networking.k8s.io/v1/HTTPRoute';
 import type { IPrometheusRule } from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/PrometheusRule';
 import type { IServiceMonitor } from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/ServiceMonitor';
 
 /** Everything that the chart makes. */
 export type Manifest =
+  | ICertificate
   | IConfigMap
   | IDeployment
   | IHorizontalPodAutoscaler
   | IHTTPRoute
   | IIngress
+  | IIssuer
   | IJob
   | INetworkPolicy
   | IPodDisruptionBudget

@@ -103,6 +103,20 @@
 - name: AUDIT_RETENTION_DAYS
   value: {{ .root.Values.auditRetentionDays | int | quote }}
 {{- end }}
+{{- if and .service.public .root.Values.tls.secretName }}
+- name: TLS_CERT
+  value: /etc/gatehouse-tls/edge/tls.crt
+- name: TLS_KEY
+  value: /etc/gatehouse-tls/edge/tls.key
+{{- end }}
+{{- if include "gatehouse.internalTls" .root }}
+- name: INTERNAL_TLS_CA
+  value: /etc/gatehouse-tls/internal/ca.crt
+- name: INTERNAL_TLS_CERT
+  value: /etc/gatehouse-tls/internal/tls.crt
+- name: INTERNAL_TLS_KEY
+  value: /etc/gatehouse-tls/internal/tls.key
+{{- end }}
 {{- if and .service.public .root.Values.trustedProxies }}
 - name: TRUSTED_PROXIES
   value: {{ join "," .root.Values.trustedProxies | quote }}

@@ -140,3 +140,17 @@ tolerations:
 {{- end -}}
 {{- toYaml (list $rule) -}}
 {{- end }}
+
+{{/* Whether services use TLS between them: `true`, or empty. Services of one process have no connections. */}}
+{{- define "gatehouse.internalTls" -}}
+{{- if and .Values.internalTls.enabled (not .Values.composed) }}true{{ end -}}
+{{- end }}
+
+{{/* Name of the Secret with the certificate that a service shows to others. Takes root, name. */}}
+{{- define "gatehouse.internalTlsSecret" -}}
+{{- if .root.Values.internalTls.existingSecrets -}}
+{{ required (printf "internalTls.existingSecrets.%s is required: the name of the Secret with the certificate of %s" .name .name) (index .root.Values.internalTls.existingSecrets .name) }}
+{{- else -}}
+{{ include "gatehouse.fullname" .root }}-{{ .name }}-internal-tls
+{{- end -}}
+{{- end }}

@@ -1,5 +1,5 @@
 import type { Certificate, CertificateFiles } from '@gatehouse/kit/certificate-files';
-import { experimental } from '@grpc/grpc-js';
+import type { experimental } from '@grpc/grpc-js';
 
 type CaListener = experimental.CaCertificateUpdateListener;
 type IdentityListener = experimental.IdentityCertificateUpdateListener;
@@ -33,7 +33,7 @@ export class FilesProvider implements experimental.CertificateProvider {
   }
 
   #add(listener: CaListener | IdentityListener, update: (certificate: Certificate) => void): void {
-    // Removed before its first call, it gets none.
+    // A listener removed before its first call gets no call.
     this.#subscriptions.set(listener, () => undefined);
     process.nextTick(() => {
       if (this.#subscriptions.has(listener)) this.#subscriptions.set(listener, this.#files.subscribe(update));

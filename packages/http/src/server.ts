@@ -28,7 +28,7 @@ export interface HttpServerOptions {
   /** The certificate, started before the server. If unset, connections are not encrypted. */
   certificate?: CertificateFiles | undefined;
   /**
-   * Clients need a certificate of the CAs in `certificate` with one of these names. If unset, clients need none.
+   * Clients need a certificate of the CAs in `certificate` with one of these names. If unset, clients need no certificate.
    */
   clients?: readonly string[] | undefined;
 }
@@ -123,7 +123,7 @@ export class HttpServer {
   readonly #server: Server;
   readonly #options: HttpServerOptions;
   readonly #connections = new OpenList<Connection>();
-  /** The sockets under encrypted connections, which have none of the above until their handshake is over. */
+  /** The sockets under encrypted connections, from before the end of their handshake. */
   readonly #encrypted = new OpenList<Socket>();
   readonly #answers = new OpenList<ServerResponse>();
   #draining = false;

@@ -98,7 +98,7 @@ export class CertificateFiles {
     ]);
     const texts = { cert: certText, key: keyText, ca: caText };
     try {
-      // OpenSSL takes CAs that are no certificates for none.
+      // OpenSSL ignores malformed CAs.
       if (caText !== undefined) void new X509Certificate(caText);
       return { ...texts, context: createSecureContext({ ...texts, minVersion: minTlsVersion }) };
     } catch (error) {

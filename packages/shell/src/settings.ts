@@ -24,7 +24,7 @@ export const serviceSettings = {
   BODY_BYTES_PER_PROCESS: bytes.default(96 * 1024 * 1024),
   /** A connection is closed when its client reads nothing of a pending response for this long. */
   UNREAD_TIMEOUT_MS: milliseconds.min(1).default(60_000),
-  /** Files for TLS between services, where both sides show a certificate with their name; all three or none. */
+  /** Files for TLS between services, where both sides show a certificate with their name; set together. */
   INTERNAL_TLS_CA: z.string().default(''),
   INTERNAL_TLS_CERT: z.string().default(''),
   INTERNAL_TLS_KEY: z.string().default(''),
