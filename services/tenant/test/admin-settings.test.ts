@@ -67,6 +67,18 @@ describe('the settings of a tenant', () => {
     expect((await get(admin)).body).toMatchObject({ content: 'off' });
   });
 
+  it('store no content once a replica of the release before has disabled previews', async () => {
+    const { admin, id } = await tenants.makeTenant();
+    await patch(admin, { content: 'full' });
+    for (const enabled of [false, true]) {
+      await tenants.rows('update tenant.tenants set previews_enabled = $2 where id = $1 returning id', [
+        id,
+        enabled,
+      ]);
+      expect((await get(admin)).body).toMatchObject({ content: enabled ? 'previews' : 'off' });
+    }
+  });
+
   it('of the owner are not theirs', async () => {
     for (const body of [{ budget: null }, { status: 'active' }, { retention_days: 1 }])
       expect((await patch(tenant.admin, body)).body.error.code).toBe('unknown_parameter');
