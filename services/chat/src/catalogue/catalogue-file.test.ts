@@ -38,12 +38,14 @@ describe('the environment in a catalogue', () => {
     ['${DOLLAR}', '$& $1 ${URL}'],
   ])('fills in %j', (text, expected) => {
     const environment = { URL: 'https://x', EMPTY: '', DOLLAR: '$& $1 ${URL}' };
-    expect(interpolate(text, environment)).toEqual({ filled: expected, unset: [] });
+    expect(interpolate(text, environment)).toEqual({ filled: expected, problems: [] });
   });
 
   it('names every variable that is missing, once', () => {
-    const { unset } = interpolate('${A} ${B:-b} ${C} ${A} ${E}', { E: '' });
-    expect(unset.map(({ name }) => name)).toEqual(['A', 'C', 'E']);
+    const { problems } = interpolate('${A} ${B:-b} ${C} ${A} ${E}', { E: '' });
+    expect(problems.map(({ text }) => text)).toEqual(
+      ['A', 'C', 'E'].map((name) => `the environment variable ${name} is not set`),
+    );
   });
 });
 
@@ -93,6 +95,30 @@ describe('a wrong file', () => {
       ':4: one is there twice',
       ':3: model one: there is no fallback model gone',
       ':3: model one: there is no fallback model gone',
+    ]);
+  });
+
+  it('has no line breaks from variables, so each mistake has its line', async () => {
+    const text = [
+      'providers:',
+      '  - name: acme',
+      '    kind: openai',
+      '    base_url: ${URL}',
+      '  - { name: other, kind: "${KIND:-open\n      ai}", base_url: "https://other.example/v1/" }',
+      'models:',
+      '  - { id: small, weigth: 3,',
+      '      provider: "${PROVIDER:-acme}" }',
+    ];
+    const environment = { URL: 'https://acme.example/v1/\n\n', PROVIDER: 'ac\rme' };
+    expect(await problemsOf(text.join('\n'), environment)).toEqual([
+      ':4: the environment variable URL has a line break',
+      ':5: the environment variable KIND has a line break in its default',
+      ':9: the environment variable PROVIDER has a line break',
+      expect.stringMatching(/^:8: models\.0: .*weigth/),
+    ]);
+    expect(await problemsOf(text.join('\n'), { URL: 'https://acme.example/v1/', KIND: 'openai' })).toEqual([
+      ':5: the environment variable KIND has a line break in its default',
+      expect.stringMatching(/^:8: models\.0: .*weigth/),
     ]);
   });
 

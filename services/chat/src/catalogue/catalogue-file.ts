@@ -67,22 +67,25 @@ export class CatalogueFile {
 
   /** Throws one error with every problem, each with the file's name and the line. */
   #parsed(text: string): Catalogue {
-    const { filled, unset } = interpolate(text, this.#environment);
+    const { filled, problems: variables } = interpolate(text, this.#environment);
     const yaml = new LinedYaml(filled);
     const invalid = (problem: string): string => `${this.path} is not valid YAML: ${problem}`;
     const placeAt = (line: number): string => `${this.path}:${line}: `;
-    const unsetPlaces = unset.map(({ at }) => placeAt(text.slice(0, at).split('\n').length));
-    const problems = unset.map(
-      ({ name }, index) => `${unsetPlaces[index] ?? ''}the environment variable ${name} is not set`,
-    );
+    const placedVariables = variables.map(({ at, text: problem }) => ({
+      place: placeAt(text.slice(0, at).split('\n').length),
+      problem,
+    }));
+    const problems = placedVariables.map(({ place, problem }) => place + problem);
     if (yaml.problems.length > 0) throw new CatalogueError([...problems, ...yaml.problems.map(invalid)]);
     let catalogue: Catalogue | null = null;
     try {
       catalogue = Catalogue.parse(yaml.value, (path) => placeAt(yaml.lineOf(path)));
     } catch (error) {
       const further = error instanceof CatalogueError ? error.problems : [invalid(parserProblem(error))];
-      // An unset variable is one mistake, not two.
-      problems.push(...further.filter((problem) => !unsetPlaces.some((place) => problem.startsWith(place))));
+      // A variable without a value is one mistake, not two.
+      problems.push(
+        ...further.filter((problem) => !placedVariables.some(({ place }) => problem.startsWith(place))),
+      );
     }
     if (catalogue === null || problems.length > 0) throw new CatalogueError(problems);
     return catalogue;

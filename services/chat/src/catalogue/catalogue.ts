@@ -11,7 +11,7 @@ import {
   type PriceSetting,
   type Mistake,
 } from './catalogue-document.ts';
-import { isPattern, ModelNames, nameBehind, upstreamBehind, type NameMatch } from './model-names.ts';
+import { isPattern, ModelNames, nameBehind, upstreamBehind } from './model-names.ts';
 import { factsBy, familyBehind } from './facts-by.ts';
 import { hasEmbeddings, hasPool, traitsOf, type Provider } from './provider-schema.ts';
 import { maxNamed } from '../bounds.ts';
@@ -147,9 +147,12 @@ export class Catalogue {
     return found === undefined || allowed === null || mayUse(allowed, found) ? found : undefined;
   }
 
-  /** The id in the catalogue of the model behind a name, if the tenant may use it: the pattern of a name behind one. */
-  listedId(name: string, allowed: AllowedModels | null): string | undefined {
-    return this.find(name, allowed) === undefined ? undefined : this.#match(name)?.match.id;
+  /** The entry behind a name, if the tenant may use it: as `find`, but makes no model of a name behind a pattern. */
+  entryOf(requested: string, allowed: AllowedModels | null): Model | undefined {
+    const match = this.#match(requested);
+    if (match === undefined || allowed === null) return match?.entry;
+    const { entry, name, rest } = match;
+    return mayUse(allowed, rest === null ? entry : { id: name, aliases: [] }) ? entry : undefined;
   }
 
   /**
@@ -174,24 +177,25 @@ export class Catalogue {
     return left.size === 0;
   }
 
-  #match(requested: string): { name: string; match: NameMatch } | undefined {
-    const { names } = this.#content;
-    // No pattern has a name in brackets behind it.
-    const name = names.match(requested) === undefined ? withoutLong(requested) : requested;
-    const match = names.match(name);
-    return match && { name, match };
+  #find(requested: string): Model | undefined {
+    const match = this.#match(requested);
+    if (match === undefined) return undefined;
+    const { entry, name, rest } = match;
+    return rest === null ? entry : this.#content.named.getOrMake(name, () => modelBehind(entry, name, rest));
   }
 
-  #find(requested: string): Model | undefined {
-    const { models, named } = this.#content;
-    const { name = '', match } = this.#match(requested) ?? {};
-    const entry = match === undefined ? undefined : models.get(match.id);
-    if (match === undefined || entry === undefined || match.rest === null) return entry;
-    const { rest } = match;
-    const isKnown = deploymentsOf(entry).every(
-      ({ upstreamModel }) => upstreamBehind(upstreamModel, rest) !== undefined,
-    );
-    return isKnown ? named.getOrMake(name, () => modelBehind(entry, name, rest)) : undefined;
+  /** The entry behind a name, and the part in place of its `*`; undefined where a provider can't have the name. */
+  #match(requested: string): { entry: Model; name: string; rest: string | null } | undefined {
+    const { models, names } = this.#content;
+    // No pattern has a name in brackets behind it.
+    const name = names.match(requested) === undefined ? withoutLong(requested) : requested;
+    const { id, rest = null } = names.match(name) ?? {};
+    const entry = id === undefined ? undefined : models.get(id);
+    if (entry === undefined) return undefined;
+    const isKnown =
+      rest === null ||
+      deploymentsOf(entry).every(({ upstreamModel }) => upstreamBehind(upstreamModel, rest) !== undefined);
+    return isKnown ? { entry, name, rest } : undefined;
   }
 }
 
@@ -199,7 +203,7 @@ export class Catalogue {
  * Matches ids against a list of allowed models, so no alias and no pattern of the list leads to a model it doesn't
  * mean. Exact entries of the list may be aliases, as wherever a model is named.
  */
-function mayUse(allowed: AllowedModels, { id, aliases }: Model): boolean {
+function mayUse(allowed: AllowedModels, { id, aliases }: Pick<Model, 'id' | 'aliases'>): boolean {
   return allowed.has(id) || aliases.some((alias) => allowed.names.has(alias));
 }
 

@@ -15,7 +15,7 @@ export function checkModels(
       const { requestId, trace } = context;
       const checkedTenant = tenantId ?? tenantOf(context).tenantId;
       const { allowedModels } = await settings.getNow(checkedTenant, { requestId, trace });
-      const unknownIds = ids.filter((id) => catalogue.find(id, allowedModels) === undefined);
+      const unknownIds = ids.filter((id) => catalogue.entryOf(id, allowedModels) === undefined);
       const [first] = unknownIds;
       return {
         unknownIds,

@@ -1,26 +1,35 @@
-/** An unset variable, and where it is in the text. */
-export interface UnsetVariable {
-  name: string;
+/** A variable without a usable value, and where it is in the text. */
+export interface VariableProblem {
   at: number;
+  text: string;
 }
 
 /**
  * Fills `${NAME}` and `${NAME:-default}` from the environment, so one file serves several installations. An unset
- * variable without a default stays as it is.
+ * variable without a default stays as it is, and so does one with a line break in its value or default: it would shift
+ * the lines of errors. Each variable has one problem at most.
  */
 export function interpolate(
   text: string,
   environment: Readonly<Record<string, string | undefined>>,
-): { filled: string; unset: UnsetVariable[] } {
-  const unset = new Map<string, UnsetVariable>();
+): { filled: string; problems: VariableProblem[] } {
+  const problems = new Map<string, VariableProblem>();
   const filled = text.replaceAll(
     /\$\{([A-Z_][A-Z0-9_]*)(?::-([^}]*))?\}/g,
     (whole, name: string, fallback: string | undefined, at: number) => {
       const value = environment[name] ?? '';
-      if (value !== '') return value;
-      if (fallback === undefined && !unset.has(name)) unset.set(name, { name, at });
-      return fallback ?? whole;
+      const problem = problemOf(value, fallback);
+      if (problem === null) return value === '' ? (fallback ?? whole) : value;
+      if (!problems.has(name))
+        problems.set(name, { at, text: `the environment variable ${name} ${problem}` });
+      return whole;
     },
   );
-  return { filled, unset: [...unset.values()] };
+  return { filled, problems: [...problems.values()] };
+}
+
+function problemOf(value: string, fallback: string | undefined): string | null {
+  if (value === '' && fallback === undefined) return 'is not set';
+  if (/[\r\n]/.test(value)) return 'has a line break';
+  return fallback !== undefined && /[\r\n]/.test(fallback) ? 'has a line break in its default' : null;
 }

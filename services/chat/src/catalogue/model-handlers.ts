@@ -68,8 +68,8 @@ function* addModels(
 ): Steps<boolean> {
   for (const entry of catalogue.models.values())
     for (const name of listedNames(entry)) {
-      const model = catalogue.find(name, allowed);
-      if (model !== undefined && !list.add(fromModel(model, name))) return false;
+      const usable = catalogue.entryOf(name, allowed);
+      if (usable !== undefined && !list.add(fromModel(usable, name))) return false;
       yield;
     }
   return true;

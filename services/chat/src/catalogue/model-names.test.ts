@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { Catalogue } from './catalogue.ts';
+import { nearestModels } from './nearest-models.ts';
 import { Pricing } from './pricing.ts';
 import { agentRef, modelTarget } from './target.ts';
 import { noUsage } from '@gatehouse/dialects/usage/usage';
@@ -99,6 +100,18 @@ describe('a name', () => {
     expect(costOf('x/x')).toMatchObject({ costPico: 6_000_000n, source: 'catalogue' });
     // As in a catalogue of another release.
     expect(costOf('y/x')).toBeNull();
+  });
+
+  it('behind a pattern keeps its model while others look for the nearest names', () => {
+    const models = ['claude-', 'other-'].map((beginning) => ({
+      ...{ id: `${beginning}*`, provider: 'acme' },
+      list: Array.from({ length: 1_000 }, (_, count) => `${beginning}${count}`),
+    }));
+    const patterns = Catalogue.parse({ providers, models });
+    const found = patterns.find('claude-opus', null);
+    expect(nearestModels(patterns, 'claud-1', new AllowedModels([]))).toEqual([]);
+    expect(nearestModels(patterns, 'claud-1', null)).toContain('claude-1');
+    expect(patterns.find('claude-opus', null)).toBe(found);
   });
 
   it('costs the same memory however many names clients invent', () => {

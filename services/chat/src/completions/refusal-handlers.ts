@@ -34,7 +34,7 @@ export function notingModel(facts: RequestedFacts, parse: RequestBody['parse']):
 
 export interface RefusalDependencies {
   refusals: Pick<RefusedRequests, 'note'>;
-  catalogue: Pick<Catalogue, 'listedId'>;
+  catalogue: Pick<Catalogue, 'entryOf'>;
 }
 
 interface FailedRequest {
@@ -48,11 +48,11 @@ interface FailedRequest {
  * operators see counts.
  */
 function knownModel(
-  catalogue: Pick<Catalogue, 'listedId'>,
+  catalogue: Pick<Catalogue, 'entryOf'>,
   { model, settings, target }: RequestedFacts,
 ): string {
   if (settings === null) return '';
-  return catalogue.listedId(target?.chain[0].id ?? model, settings.allowedModels) ?? '';
+  return catalogue.entryOf(target?.chain[0].id ?? model, settings.allowedModels)?.id ?? '';
 }
 
 /** Counts a request if its error is a refusal: 4xx for a client that is still there, before any provider call. */

@@ -45,7 +45,7 @@ export function checkProviderKey({
       if (!takesKeys(provider)) return { verdict: KeyVerdict.NO_KEYS };
       const unknownModel = request.models.find((entry) => {
         const entries = new AllowedModels([entry]);
-        const named = catalogue.find(entry, allowedModels);
+        const named = catalogue.entryOf(entry, allowedModels);
         return (
           !usable.some((model) => entries.has(model.id)) &&
           (named === undefined || !isAt(request.provider, named))
