@@ -69,7 +69,10 @@ export function createCompletions({ log, registry, bodyBudget, signer }: Shell, 
       ...cleanUp(log, system, [expiredCompletions]),
       expiringRows({ pool: system, log, table: 'chat.thoughts', most: mostReasoningOfTenant }),
       expiringRows({ pool: system, log, table: 'chat.seals', most: mostOriginsOfTenant }),
-      expiringRows({ pool: system, log, table: 'chat.run_contents', most: mostContentOfTenant }),
+      expiringRows({
+        ...{ pool: system, log, table: 'chat.run_contents', most: mostContentOfTenant },
+        retentionDays: (tenantId) => settings.retentionDays(tenantId),
+      }),
     ],
   };
 }

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { eventually } from '@gatehouse/test/eventually';
 import { createSystemDatabase, type SystemDatabase } from '../../test/system-database.ts';
-import { expiringRows } from './expiring-rows-job.ts';
+import { expiringRows, type ExpiringRowsOptions } from './expiring-rows-job.ts';
 import type { ExpiringTable } from './expiring-rows-system-store.ts';
 
 let database: SystemDatabase;
@@ -49,10 +49,13 @@ describe.each(Object.keys(inserts) as ExpiringTable[])('the cleaning of %s', (ta
     const { rows } = await database.pool.query<{ id: unknown }>(statement, [tenantId]);
     return rows.map(({ id }) => id);
   };
-  const clean = async (most: { count: number; bytes: number }, done: () => Promise<void>): Promise<void> => {
+  const clean = async (
+    options: Pick<ExpiringRowsOptions, 'most' | 'retentionDays'>,
+    done: () => Promise<void>,
+  ): Promise<void> => {
     const { pool } = database;
     const log = createLogger('chat', 'silent');
-    const cleaning = expiringRows({ pool, log, table, most, firstMs: 0 });
+    const cleaning = expiringRows({ pool, log, table, ...options, firstMs: 0 });
     cleaning.start();
     await eventually(done);
     await cleaning.stop();
@@ -62,7 +65,9 @@ describe.each(Object.keys(inserts) as ExpiringTable[])('the cleaning of %s', (ta
     const tenant = newId();
     await keep(tenant, Array<number>(201).fill(1), '-1 second');
     const [living] = await keep(tenant, [1]);
-    await clean({ count: 1_000, bytes: 1_000 }, async () => expect(await idsOf(tenant)).toEqual([living]));
+    await clean({ most: { count: 1_000, bytes: 1_000 } }, async () =>
+      expect(await idsOf(tenant)).toEqual([living]),
+    );
   });
 
   it('deletes the oldest of a tenant that keeps too many, or too much, and none of another', async () => {
@@ -70,10 +75,38 @@ describe.each(Object.keys(inserts) as ExpiringTable[])('the cleaning of %s', (ta
     const [, second, third] = await keep(many, [1, 1, 1]);
     const [, , last] = await keep(much, [60, 60, 60]);
     const others = await keep(few, [30, 30]);
-    await clean({ count: 2, bytes: 100 }, async () => {
+    await clean({ most: { count: 2, bytes: 100 } }, async () => {
       expect(await idsOf(many)).toEqual([second, third]);
       expect(await idsOf(much)).toEqual([last]);
     });
     expect(await idsOf(few)).toEqual(others);
+  });
+
+  it('finds once how many a tenant has too many, in more than one batch', async () => {
+    const tenant = newId();
+    const [last] = (await keep(tenant, Array<number>(402).fill(1))).slice(-1);
+    const first = jest.spyOn(database.pool, 'first');
+    await clean({ most: { count: 1, bytes: 100 } }, async () => expect(await idsOf(tenant)).toEqual([last]));
+    const looks = first.mock.calls.filter(
+      ([statement, values]) => JSON.stringify(statement).includes('window') && values?.[0] === tenant,
+    );
+    first.mockRestore();
+    expect(looks).toHaveLength(1);
+  });
+
+  it('deletes those beyond the retention of their tenant, also beside one that fails', async () => {
+    const [failing = '', short = '', long = ''] = [newId(), newId(), newId()].sort();
+    const newest = newId();
+    for (const [id, place] of [[newest, 3_600] as const, [newId(), -60] as const, [newId(), -60] as const])
+      await database.pool.query(inserts[table], [id, short, 1, place, '1 day']);
+    const others = [await keep(failing, [1, 1]), await keep(long, [1, 1])];
+    const retentionDays = (tenantId: string): Promise<number | null> =>
+      tenantId === failing
+        ? Promise.reject(new Error('no tenant service'))
+        : Promise.resolve(tenantId === short ? 1 : null);
+    await clean({ most: { count: 1_000, bytes: 1_000 }, retentionDays }, async () =>
+      expect(await idsOf(short)).toEqual([newest]),
+    );
+    expect([await idsOf(failing), await idsOf(long)]).toEqual(others);
   });
 });

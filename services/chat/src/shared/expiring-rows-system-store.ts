@@ -18,21 +18,36 @@ export interface RowAmount {
   bytes: number;
 }
 
-/** Deletes up to `limit` of the oldest rows of a tenant beyond an amount, and returns their number. */
+/**
+ * The time up to which rows of a tenant are deleted: those beyond an amount, and those created more than `days` ago
+ * (null: of any age). Null without such rows. Reads an index entry of each row of the tenant.
+ */
+export async function cutOff(
+  pool: Pool,
+  table: ExpiringTable,
+  { tenantId, most: { count, bytes }, days }: { tenantId: string; most: RowAmount; days: number | null },
+): Promise<string | null> {
+  const row = await pool.first<{ at: string | null }>(
+    `select greatest(max(created_at) filter (where place > $2 or bytes > $3),
+                     now() - make_interval(days => $4))::text as at
+     from (select created_at, sum(bytes) over newest as bytes, row_number() over newest as place
+           from ${table} where tenant_id = $1
+           window newest as (order by created_at desc rows unbounded preceding)) kept`,
+    [tenantId, count, bytes, days],
+  );
+  return row?.at ?? null;
+}
+
+/** Deletes up to `limit` of the oldest rows of a tenant created up to a time, and returns their number. */
 export function deleteOldest(
   pool: Pool,
   table: ExpiringTable,
-  { tenantId, most: { count, bytes }, limit }: { tenantId: string; most: RowAmount; limit: number },
+  { tenantId, upTo, limit }: { tenantId: string; upTo: string; limit: number },
 ): Promise<number> {
   return pool.count(
     `delete from ${table} where tenant_id = $1 and ctid = any (array(
-       select ctid from ${table} where tenant_id = $1 and created_at <= (
-         select created_at from (
-           select created_at, sum(bytes) over newest as bytes, row_number() over newest as place
-           from ${table} where tenant_id = $1
-           window newest as (order by created_at desc rows unbounded preceding)
-         ) kept where place > $2 or bytes > $3 order by created_at desc limit 1)
-       order by created_at limit $4))`,
-    [tenantId, count, bytes, limit],
+       select ctid from ${table} where tenant_id = $1 and created_at <= $2::timestamptz
+       order by created_at limit $3))`,
+    [tenantId, upTo, limit],
   );
 }

@@ -71,6 +71,13 @@ export class TenantSettingsClient {
     return (await this.#tenants.getNow(tenantId, caller)).settings;
   }
 
+  /** The current retention of a tenant, also of a suspended one, in days; null if the tenant service does not say it. */
+  async retentionDays(tenantId: string): Promise<number | null> {
+    const { settings } = await this.#loadTenant(tenantId, { deadlineMs: lookupDeadlineMs });
+    const { retentionDays: days } = settings.settings;
+    return days >= 1 ? days : null;
+  }
+
   async #loadTenant(
     tenantId: string,
     context: SettingsContext,
