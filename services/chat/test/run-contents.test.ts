@@ -288,7 +288,12 @@ describe('the content of a run is stored', () => {
     const id = await withTransaction(pool, async (db) => {
       // No insert until the transaction ends.
       await db.query('lock table chat.run_contents in share row exclusive mode');
-      return runOf('/v1/chat/completions', chat('hi'));
+      const ids = [0, 1, 2].map(() => runOf('/v1/chat/completions', chat('hi')));
+      const [first = null] = await Promise.all(ids);
+      await eventually(async () =>
+        expect(await harness.metrics()).toMatch(/^gatehouse_run_contents_waiting\S* 3$/m),
+      );
+      return first;
     });
     await pool.end();
     await contentOf(id);

@@ -35,15 +35,16 @@ export class ContentQueue implements RunContents {
   readonly #stopping = new AbortController();
   readonly #queue: FairQueue;
   readonly #commits: GroupCommit<StoredContent>;
+  /** Contents not stored yet. */
+  #waiting = 0;
 
   constructor(options: ContentQueueOptions) {
     this.#options = options;
     const { pool, log, registry } = options;
-    const queue = new FairQueue({
+    this.#queue = new FairQueue({
       ...{ slots: contentGroup, perKey: contentGroup },
       ...{ maxWaiting: maxWaitingContents.tenant, maxWaitingOfAll: maxWaitingContents.all },
     });
-    this.#queue = queue;
     this.#commits = new GroupCommit<StoredContent>({
       commit: (contents) => insertContents(pool, contents),
       isOutage: isDatabaseOutage,
@@ -62,12 +63,13 @@ export class ContentQueue implements RunContents {
     );
     // From 0, so the first one counts as an increase.
     for (const outcome of ['stored', 'dropped', 'failed']) this.#contents.inc({ outcome }, 0);
+    const waiting = (): number => this.#waiting;
     new Gauge({
       name: 'gatehouse_run_contents_waiting',
       help: 'Contents of ended runs that are not stored yet; beyond 2,000, or 1,000 of a tenant, they are dropped',
       registers: [registry],
       collect() {
-        this.set(queue.size);
+        this.set(waiting());
       },
     });
   }
@@ -77,11 +79,13 @@ export class ContentQueue implements RunContents {
   }
 
   add(content: RunContent): void {
+    this.#waiting += 1;
     void this.#queue
       .run(content.run.tenantId, () => this.#store(content), this.#stopping.signal)
       // Too many wait, or the queue stops.
       .catch((): Outcome => 'dropped')
       .then((outcome) => {
+        this.#waiting -= 1;
         content.release();
         this.#contents.inc({ outcome });
       });
@@ -90,8 +94,8 @@ export class ContentQueue implements RunContents {
   /** Stores what waits for as long as the service may take to stop, and drops the rest. */
   async stop(): Promise<void> {
     const end = monotonicMs() + this.#options.drainMs;
-    while (this.#queue.size > 0 && monotonicMs() < end) await sleep(10);
-    const dropped = this.#queue.size;
+    while (this.#waiting > 0 && monotonicMs() < end) await sleep(10);
+    const dropped = this.#waiting;
     this.#stopping.abort();
     await this.#commits.stop();
     if (dropped > 0)

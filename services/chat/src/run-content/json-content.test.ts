@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { longestBlock } from '@gatehouse/test/longest-block';
 import * as fc from 'fast-check';
 import { documentContent, requestContent, valueContent } from './json-content.ts';
 import { StorableValue } from './storable-value.ts';
@@ -54,6 +55,27 @@ describe('the content of a request', () => {
     expect(content?.messages.length).toBeLessThan(200);
   });
 
+  it('has parameters within their bound, with their names', async () => {
+    const names = Array.from({ length: 900 }, (_, n) => `${'n'.repeat(240)}${n}`);
+    const body = Object.fromEntries(names.map((name) => [name, 'x'.repeat(100)]));
+    const content = await requestContent(Buffer.from(JSON.stringify(body)), conversation, 'tenant');
+    expect(content?.isCut).toBe(true);
+    expect(content?.parameters.length).toBeGreaterThan(250 * 1024);
+    expect(content?.parameters.length).toBeLessThanOrEqual(256 * 1024);
+  });
+
+  it.each([
+    ['many small', `[${'1,'.repeat(99_999)}1]`],
+    ['many texts', JSON.stringify([Array<string>(90_000).fill('x')])],
+    ['many numbers', `[["x"${',1'.repeat(450_000)}]]`],
+    ['one long', JSON.stringify(['"\n'.repeat(2_000_000)])],
+    ['many keys', JSON.stringify([`gwk_0123456789abcdef_${'a'.repeat(43)}`.repeat(150_000)])],
+  ])('does not hold the event loop with %s values', async (_, list) => {
+    const body = Buffer.from(`{"messages":${list}}`);
+    const blocked = await longestBlock(() => requestContent(body, conversation, 'tenant'), 50);
+    expect(blocked).toBeLessThan(50);
+  });
+
   it('lacks parameters beyond their bound', async () => {
     const content = await read({
       tools: Array.from({ length: 100_000 }, (_, n) => n + 0.5).map(String),
@@ -77,9 +99,9 @@ describe('a part of a content', () => {
     expect(isCut).toBe(true);
   });
 
-  it('is null where it is too large all the same', () => {
+  it('is null where it is too large all the same', async () => {
     const many = Array.from({ length: 40_000 }, (_, n) => `item ${n}`);
-    expect(valueContent({ many })).toEqual({ text: 'null', isCut: true });
+    expect(await valueContent({ many }, 'tenant')).toEqual({ text: 'null', isCut: true });
   });
 });
 

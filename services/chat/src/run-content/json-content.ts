@@ -8,6 +8,8 @@ import {
   wholeOf,
   type Range,
 } from '@gatehouse/dialects/wire/json-parts';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
+import { smallBytes } from '@gatehouse/kit/json-bytes';
 import { contentPartBytes, maxStoredItems, messagesBytes } from '../bounds.ts';
 import { StorableValue, withCutTexts } from './storable-value.ts';
 
@@ -23,6 +25,8 @@ export interface RequestContent {
 
 /** Bytes parsed in one turn of the event loop. */
 const parsedInTurn = 256 * 1024;
+/** Each value counts as so many bytes more: a thousand small ones take 5 ms. */
+const valueOverhead = 256;
 
 /** The content of a client's request; null for one that is no object. */
 export async function requestContent(
@@ -51,17 +55,39 @@ export interface ContentPart {
   isCut: boolean;
 }
 
-/** A JSON document as one part of a content. */
-export async function documentContent(document: Buffer, tenantId: string): Promise<ContentPart> {
-  const json = new JsonContent(document, tenantId);
-  return { text: await json.value(wholeOf(document)), isCut: json.isCut };
+/** An object of members in JSON. */
+export function objectOf(members: Record<string, string>): string {
+  return `{${Object.entries(members)
+    .map(([name, text]) => `${JSON.stringify(name)}:${text}`)
+    .join(',')}}`;
 }
 
-/** A value as one part of a content. */
-export function valueContent(value: unknown): ContentPart {
-  const storable = new StorableValue();
-  const { text, isCut } = fitting(storable.convert(value), contentPartBytes);
-  return { text: text ?? 'null', isCut: isCut || storable.isCut };
+/** A JSON document as one part of a content: null if it has too many bytes, or is no JSON. */
+export async function documentContent(
+  document: Buffer,
+  tenantId: string,
+  maxBytes = contentPartBytes,
+): Promise<ContentPart> {
+  const json = new JsonContent(document, tenantId);
+  return { text: await json.value(wholeOf(document), maxBytes), isCut: json.isCut };
+}
+
+/** A value as one part of a content, written in a turn of the tenant; null if it has too many bytes. */
+export async function valueContent(
+  value: unknown,
+  tenantId: string,
+  maxBytes = contentPartBytes,
+): Promise<ContentPart> {
+  const { text, isCut } = await runCooperatively(tenantId, () => storedText(value, { maxBytes }));
+  return { text: text ?? 'null', isCut };
+}
+
+interface TextOptions {
+  maxBytes: number;
+  /** The member with the value: its name may mark a secret. */
+  name?: string;
+  /** Whether long texts are cut in a value with too many bytes. Default: true. */
+  cuts?: boolean;
 }
 
 /** Reads parts of a JSON document as they are stored. */
@@ -78,18 +104,23 @@ class JsonContent {
 
   /** A value, null for a missing one or one with more bytes. */
   async value(range: Range | undefined, maxBytes = contentPartBytes): Promise<string> {
-    return range === undefined ? 'null' : (this.#fitting(await this.#storable(range), maxBytes) ?? 'null');
+    return range === undefined ? 'null' : ((await this.#text(range, { maxBytes })) ?? 'null');
   }
 
-  /** An object of these members. */
+  /** An object of these members, as far as there is room. */
   async object(members: readonly (readonly [string, Range])[]): Promise<string> {
     const parts: string[] = [];
     let left = contentPartBytes;
     for (const [name, range] of members) {
-      const text = this.#fitting(await this.#storable(range, name), left);
-      if (text === null) continue;
-      left -= Buffer.byteLength(text);
-      parts.push(`${JSON.stringify(name)}:${text}`);
+      const head = `${JSON.stringify(name)}:`;
+      const maxBytes = left - Buffer.byteLength(head) - 1;
+      const text = maxBytes > 0 ? await this.#text(range, { maxBytes, name }) : null;
+      if (text === null) {
+        this.isCut = true;
+        continue;
+      }
+      left = maxBytes - Buffer.byteLength(text);
+      parts.push(head + text);
     }
     return `{${parts.join(',')}}`;
   }
@@ -103,10 +134,8 @@ class JsonContent {
     const texts: string[] = [];
     let left = messagesBytes;
     for (const element of elements.toReversed()) {
-      const value = await this.#storable(element);
       // The newest is cut rather than left out.
-      const isKept = texts.length === 0 || Buffer.byteLength(JSON.stringify(value)) < left;
-      const text = isKept ? this.#fitting(value, left) : null;
+      const text = await this.#text(element, { maxBytes: left - 1, cuts: texts.length === 0 });
       if (text === null) {
         this.isCut = true;
         break;
@@ -117,37 +146,42 @@ class JsonContent {
     return `[${texts.toReversed().join(',')}]`;
   }
 
-  #fitting(value: unknown, maxBytes: number): string | null {
-    const { text, isCut } = fitting(value, maxBytes);
+  /** The JSON of a value; null if it has too many bytes. A value too slow to parse counts as null. */
+  async #text(range: Range, options: TextOptions): Promise<string | null> {
+    const bytes = range.until - range.from;
+    await this.#takeTurn(bytes + valueOverhead);
+    if (!(await isParsable(this.#bytes, range, this.#tenantId))) {
+      this.isCut = true;
+      return 'null';
+    }
+    const value = (await parsedPart(this.#bytes, range, this.#tenantId)) ?? null;
+    const write = (): StoredText => storedText(value, options);
+    // A large value takes as long to write as to parse, so it is written in a turn of its own.
+    const { text, isCut } = bytes <= smallBytes ? write() : await runCooperatively(this.#tenantId, write);
     this.isCut ||= isCut;
     return text;
   }
 
-  /** Null for a value that takes too long to parse. */
-  async #storable(range: Range, name = ''): Promise<unknown> {
-    const bytes = range.until - range.from;
+  async #takeTurn(bytes: number): Promise<void> {
     this.#parsedInTurn += bytes;
-    if (this.#parsedInTurn > parsedInTurn) {
-      this.#parsedInTurn = bytes;
-      await setImmediate();
-    }
-    if (!(await isParsable(this.#bytes, range, this.#tenantId))) {
-      this.isCut = true;
-      return null;
-    }
-    const value = (await parsedPart(this.#bytes, range, this.#tenantId)) ?? null;
-    const storable = new StorableValue();
-    // The name of a member may say that its value is a secret.
-    const { [name]: stored } = storable.convert({ [name]: value }) as Record<string, unknown>;
-    this.isCut ||= storable.isCut;
-    return stored;
+    if (this.#parsedInTurn <= parsedInTurn) return;
+    this.#parsedInTurn = bytes;
+    await setImmediate();
   }
 }
 
-/** A value as JSON, with its long texts cut if it has too many bytes otherwise; null if it has too many all the same. */
-function fitting(value: unknown, maxBytes: number): { text: string | null; isCut: boolean } {
-  const text = JSON.stringify(value);
-  if (Buffer.byteLength(text) <= maxBytes) return { text, isCut: false };
-  const cut = JSON.stringify(withCutTexts(value));
-  return { text: Buffer.byteLength(cut) <= maxBytes ? cut : null, isCut: true };
+interface StoredText {
+  /** Null if it has too many bytes. */
+  text: string | null;
+  isCut: boolean;
+}
+
+/** A value as JSON, as it is stored. */
+function storedText(value: unknown, { maxBytes, name = '', cuts = true }: TextOptions): StoredText {
+  const storable = new StorableValue();
+  const { [name]: converted } = storable.convert({ [name]: value }) as Record<string, unknown>;
+  const text = JSON.stringify(converted);
+  if (Buffer.byteLength(text) <= maxBytes) return { text, isCut: storable.isCut };
+  const cut = cuts ? JSON.stringify(withCutTexts(converted)) : null;
+  return { text: cut !== null && Buffer.byteLength(cut) <= maxBytes ? cut : null, isCut: true };
 }

@@ -1,31 +1,25 @@
 import type { Dialect, AnswerBuilder } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import type { TenantShare } from '@gatehouse/kit/body-budget';
-import { monotonicMs, nowMs } from '@gatehouse/kit/clock';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
 import { largeBytes } from '@gatehouse/kit/json-bytes';
 import type { Passage } from '@gatehouse/proto/memory/v1/memory';
-import type { CalledTool } from '../runs/run.ts';
 import { contentPartBytes, maxContentTools } from '../bounds.ts';
 import {
   documentContent,
+  objectOf,
   requestContent,
   valueContent,
   type ContentPart,
   type RequestContent,
 } from './json-content.ts';
-import { storableText } from './storable-value.ts';
+import { toolsContent, type ToolContent } from './tool-content.ts';
 
 /** A run with a content. */
 export interface ContentRun {
   id: string;
   tenantId: string;
   userId: string | null;
-}
-
-/** A call of a tool by the gateway, with what it got and returned. */
-export interface ToolContent extends CalledTool {
-  argumentsJson: string;
-  result: string;
 }
 
 /** The additions of an agent to a request. */
@@ -56,7 +50,7 @@ export interface RunContents {
   add: (content: RunContent) => void;
 }
 
-/** Bytes of a frame beside its text, about. */
+/** Bytes of a frame beside its text, about; a short frame counts as a quarter of it. */
 const frameOverhead = 100;
 
 /**
@@ -124,7 +118,7 @@ export class RunContent {
   /** Ends what is added of the stream where there is no memory left, and at a frame that can't be read. */
   #addFrame(builder: AnswerBuilder, frame: Buffer): void {
     if (this.#streamLeft <= 0) return;
-    const bytes = Math.max(0, frame.length - frameOverhead);
+    const bytes = Math.max(frame.length - frameOverhead, Math.ceil(frame.length / 4));
     this.#streamLeft -= bytes;
     try {
       if (this.#streamLeft > 0 && this.#grow(bytes)) {
@@ -165,8 +159,8 @@ export class RunContent {
     const { dialect, agent, run } = this.#options;
     const request = await this.#request;
     const response = await this.#response();
-    const additions = agent === null ? null : valueContent(shownAgent(agent));
-    const tools = this.#toolsContent();
+    const additions = agent === null ? null : await valueContent(shownAgent(agent), run.tenantId);
+    const tools = await toolsContent(this.#tools, run.tenantId);
     const isCut = [request, response, additions, tools].some((part) => part?.isCut === true);
     const isTruncated = this.#isCut || isCut || request === null;
     const members = {
@@ -180,35 +174,18 @@ export class RunContent {
       tool_calls: tools.text,
       truncated: String(isTruncated),
     };
-    const written = Object.entries(members).map(([name, text]) => `"${name}":${text}`);
-    return Buffer.from(`{${written.join(',')}}`);
+    return Buffer.from(objectOf(members));
   }
 
   async #response(): Promise<ContentPart | null> {
     const document = await this.#document;
     if (document !== null || this.#builder === null) return document;
     const builder = this.#builder;
-    for (const frame of this.#lastFrames) this.#addFrame(builder, frame);
-    const { built } = builder;
+    const built = await runCooperatively(this.run.tenantId, () => {
+      for (const frame of this.#lastFrames) this.#addFrame(builder, frame);
+      return builder.built;
+    });
     return built === null ? null : documentContent(built, this.run.tenantId);
-  }
-
-  #toolsContent(): ContentPart {
-    const clock = nowMs() - monotonicMs();
-    const texts: string[] = [];
-    let left = contentPartBytes;
-    let isCut = false;
-    for (const call of this.#tools) {
-      const whole = valueContent(shownCall(call, clock));
-      const fits = Buffer.byteLength(whole.text) < left;
-      const { text } = fits
-        ? whole
-        : valueContent({ ...shownCall(call, clock), arguments: null, result: null });
-      isCut ||= whole.isCut || !fits;
-      left -= Buffer.byteLength(text) + 1;
-      texts.push(text);
-    }
-    return { text: `[${texts.join(',')}]`, isCut };
   }
 }
 
@@ -219,18 +196,5 @@ function shownAgent({ systemPrompt, parameters, passages }: AgentAdditions): obj
     passages: passages.map(({ path, title, startLine, endLine, score, text }) => ({
       ...{ path, title: title ?? null, start_line: startLine, end_line: endLine, score, text },
     })),
-  };
-}
-
-/** `clock`: the wall clock at 0 of the monotonic one. */
-function shownCall(call: ToolContent, clock: number): object {
-  return {
-    server: call.server,
-    name: call.tool,
-    arguments: JSON.parse(call.argumentsJson) as unknown,
-    result: storableText(call.result),
-    is_error: call.outcome !== 'ok',
-    started_at: new Date(clock + call.startedAt).toISOString(),
-    duration_ms: Math.max(0, Math.round(call.endedAt - call.startedAt)),
   };
 }

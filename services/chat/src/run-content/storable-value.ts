@@ -40,7 +40,7 @@ export class StorableValue {
     if (typeof value === 'string') return this.#text(value);
     if (typeof value !== 'object' || value === null) return value;
     if (isVector(value)) return `[${value.length} numbers]`;
-    this.#values += Object.keys(value).length;
+    this.#values += Array.isArray(value) ? value.length : Object.keys(value).length;
     if (depth === maxDepth || this.#values > maxValues) {
       this.isCut = true;
       return null;

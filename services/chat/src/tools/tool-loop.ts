@@ -25,7 +25,7 @@ import { ProviderFailure } from '../providers/provider-failure.ts';
 import { withRelease } from '../providers/request-source.ts';
 import type { StreamAnswer } from '../providers/stream-answer.ts';
 import type { ActiveRun } from '../recording/active-run.ts';
-import type { ToolContent } from '../run-content/run-content.ts';
+import type { ToolContent } from '../run-content/tool-content.ts';
 import type { SignedReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
 import type { ServerTool, ToolDefinitions } from './tool-set.ts';
 

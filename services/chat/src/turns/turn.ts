@@ -8,7 +8,7 @@ import type { StreamAnswer } from '../providers/stream-answer.ts';
 import type { FrameSink } from '@gatehouse/dialects/dialect';
 import type { RunEnd, StoreAnswer } from '../runs/run.ts';
 import type { Model } from '../catalogue/catalogue.ts';
-import type { ToolContent } from '../run-content/run-content.ts';
+import type { ToolContent } from '../run-content/tool-content.ts';
 import { ToolLoop, type LoopedStream } from '../tools/tool-loop.ts';
 import type { AnswerStage, StartedTurn, TurnStage } from './turn-stage.ts';
 
