@@ -46,9 +46,12 @@ it.each(Object.keys(requests) as (keyof typeof requests)[])(
           });
         const sample = read(body).promptSample();
         expect(Number.isSafeInteger(sample.chars)).toBe(true);
-        const tokens = await estimateTokens(sample);
+        const tokens = await estimateTokens(sample, 't');
         expect(isTokens(tokens)).toBe(true);
-        const without = await estimateTokens(read(requests[name]('ab '.repeat(chars / 3), 0)).promptSample());
+        const without = await estimateTokens(
+          read(requests[name]('ab '.repeat(chars / 3), 0)).promptSample(),
+          't',
+        );
         if (tools > 0) expect(tokens).toBeGreaterThan(without);
       }),
       { numRuns: 40 },

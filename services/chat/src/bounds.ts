@@ -219,15 +219,17 @@ export const vacuumRestFactor = 20;
 export const vacuumRetryMs = 120_000;
 
 /**
- * Texts whose tokens are counted or wait for it, and their characters: 3 s of processor time at worst. The tokens of more
- * texts are guessed.
+ * Texts whose tokens are counted or wait for it, and their characters: 3 s of processor time at worst, and a tenth of a
+ * tenant. The tokens of more texts are guessed.
  */
-export const maxCountedTexts = 1_000;
-export const maxCountedChars = 1_000_000;
+export const maxCounted = {
+  all: { texts: 10_000, chars: 1_000_000 },
+  tenant: { texts: 1_000, chars: 100_000 },
+};
 /** A run's end, with a client's last byte, waits for a count so long. Then its tokens are guessed. */
 export const countWaitMs = 2_000;
-/** Counts take twice as long as those of the worst texts: the process that counts is killed. */
-export const countDeadlineMs = 6_000;
+/** Counts of a tenant take three times as long as those of the worst texts: the process that counts is killed. */
+export const countDeadlineMs = 1_000;
 /** The process that counts ends after it: another takes half a second to start. */
 export const counterIdleMs = 10 * 60_000;
 /** A process that failed is followed by another one after it, then after twice as long each time, up to a minute. */

@@ -190,7 +190,7 @@ class EmbeddingsView implements AnswerView {
       pieces.push(Buffer.from(head), await this.#vector(bytes, values, tenantId), Buffer.from('}'));
     }
     const usage = members?.get(shape.usage);
-    const tokens = await this.#tokens(usage && (await parsedPart(bytes, usage, tenantId)));
+    const tokens = await this.#tokens(usage && (await parsedPart(bytes, usage, tenantId)), tenantId);
     const end = {
       model: upstreamModel,
       usage: { prompt_tokens: tokens, total_tokens: tokens },
@@ -209,9 +209,9 @@ class EmbeddingsView implements AnswerView {
     return vector;
   }
 
-  async #tokens(usage: unknown): Promise<number> {
+  async #tokens(usage: unknown, tenantId: string): Promise<number> {
     const reported = isFields(usage) ? readUsage(usage) : null;
-    return reported?.inputTokens ?? estimateTokens(this.#sample);
+    return reported?.inputTokens ?? estimateTokens(this.#sample, tenantId);
   }
 }
 

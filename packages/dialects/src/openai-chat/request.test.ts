@@ -239,7 +239,7 @@ describe('the texts of a request', () => {
       [Array<number>(700).fill(5), 700],
     ];
     for (const [input, tokens] of inputs)
-      expect(await estimateTokens(embed({ model: 'm', input }).promptSample())).toBe(tokens);
+      expect(await estimateTokens(embed({ model: 'm', input }).promptSample(), 't')).toBe(tokens);
   });
 
   it('of tools count, those beyond the sample by their average', () => {

@@ -4,7 +4,7 @@ import { estimateTokens, sampleOf } from './token-estimate.ts';
 
 it('other work comes between estimates that take long, whose samples are made in its turn', async () => {
   const sample = sampleOf('the gate of the house');
-  const tokens = await estimateTokens(sample);
+  const tokens = await estimateTokens(sample, 'tenant');
   let turn = 0;
   const over = new AbortController();
   const others = (async () => {
@@ -20,7 +20,7 @@ it('other work comes between estimates that take long, whose samples are made in
       const end = performance.now() + 6;
       while (performance.now() < end);
       return sample;
-    }),
+    }, 'tenant'),
   );
   expect(await Promise.all(estimates)).toEqual(estimates.map(() => tokens));
   over.abort();

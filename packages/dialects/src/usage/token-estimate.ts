@@ -57,8 +57,8 @@ export class SampleBuilder {
   }
 }
 
-/** Counts the tokens of a text; null where it can't, or not soon. */
-export type TokenCount = (text: string) => Promise<number | null>;
+/** Counts the tokens of a tenant's text; null where it can't, or not soon. */
+export type TokenCount = (text: string, tenantId: string) => Promise<number | null>;
 
 /** The file of the task `countAll`, for a sandbox. */
 export const countWorker = path.join(
@@ -96,10 +96,13 @@ function sampleInTurn(make: () => TextSample): Promise<TextSample> {
  * Tokens of a text as OpenAI's current models count them (o200k_base), or a guess by its bytes. A function makes its
  * sample once its turn has come.
  */
-export async function estimateTokens(sample: TextSample | (() => TextSample)): Promise<number> {
+export async function estimateTokens(
+  sample: TextSample | (() => TextSample),
+  tenantId: string,
+): Promise<number> {
   const { beginning, chars } = typeof sample === 'function' ? await sampleInTurn(sample) : sample;
   if (beginning === '') return 0;
-  const tokens = (await counter(beginning)) ?? guessTokens(Buffer.byteLength(beginning));
+  const tokens = (await counter(beginning, tenantId)) ?? guessTokens(Buffer.byteLength(beginning));
   return toTokens((tokens * chars) / beginning.length);
 }
 

@@ -141,13 +141,13 @@ describe('an estimate of tokens', () => {
     ['<|endoftext|>', 7],
     ['\ud800', 1],
   ])('of %j is %i', async (text, tokens) => {
-    expect(await estimateTokens(sampleOf(text))).toBe(tokens);
+    expect(await estimateTokens(sampleOf(text), 't')).toBe(tokens);
   });
 
   it('is near the truth for long text, and grows with it', async () => {
     const sentence = 'The quick brown fox jumps over the lazy dog. ';
-    const each = await estimateTokens(sampleOf(sentence));
-    const long = await estimateTokens(sampleOf(sentence.repeat(2_000)));
+    const each = await estimateTokens(sampleOf(sentence), 't');
+    const long = await estimateTokens(sampleOf(sentence.repeat(2_000)), 't');
     expect(long / (each * 2_000)).toBeGreaterThan(0.9);
     expect(long / (each * 2_000)).toBeLessThan(1.1);
   });
@@ -155,9 +155,9 @@ describe('an estimate of tokens', () => {
   it.each(['x', '你', '\n', 'é', '"\\', '🎉', '<|endoftext|>', '\ud800'])(
     'of a long run of %j does not hold the process',
     async (piece) => {
-      await estimateTokens(sampleOf('warm'));
+      await estimateTokens(sampleOf('warm'), 't');
       const began = performance.now();
-      expect(await estimateTokens(sampleOf(piece.repeat(1_000_000)))).toBeGreaterThan(1_000);
+      expect(await estimateTokens(sampleOf(piece.repeat(1_000_000)), 't')).toBeGreaterThan(1_000);
       expect(performance.now() - began).toBeLessThan(5_000);
     },
   );
@@ -165,7 +165,7 @@ describe('an estimate of tokens', () => {
   it('is there for any text', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'binary' }), async (text) => {
-        const tokens = await estimateTokens(sampleOf(text));
+        const tokens = await estimateTokens(sampleOf(text), 't');
         expect(Number.isSafeInteger(tokens) && tokens >= (text === '' ? 0 : 1)).toBe(true);
       }),
     );

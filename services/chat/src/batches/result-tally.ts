@@ -134,8 +134,8 @@ export class ResultTally implements ReadResults {
 
   async #usageOf({ usage, answer }: WholeAnswer): Promise<Usage> {
     if (usage !== null) return usage;
-    const output = await estimateTokens(answer);
-    return withCounted(noUsage, { input: this.#options.inputTokensGuess, output });
+    const { tenantId, inputTokensGuess: input } = this.#options;
+    return withCounted(noUsage, { input, output: await estimateTokens(answer, tenantId) });
   }
 }
 

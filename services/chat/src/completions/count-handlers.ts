@@ -88,7 +88,7 @@ async function count(
     });
     const { bytes, headers } =
       known === null
-        ? await dependencies.estimates.run(tenantId, () => estimate(counted))
+        ? await dependencies.estimates.run(tenantId, () => estimate(counted, tenantId))
         : { bytes: known.bytes, headers: { 'x-gateway-provider': known.model.provider.name } };
     sendJsonText(response, 200, bytes, {
       [requestIdHeader]: call.requestId,
@@ -137,13 +137,10 @@ function parserOf({ dialect, params }: CountingCall): RequestBody['parse'] {
     counts.readRequest?.(text, parsed, inPath) ?? dialect.readRequest('chat', text, parsed, inPath);
 }
 
-async function estimate({
-  dialect,
-  request,
-  source,
-  target,
-  tools,
-}: Counted): Promise<{ bytes: Buffer; headers: Record<string, string> }> {
+async function estimate(
+  { dialect, request, source, target, tools }: Counted,
+  tenantId: string,
+): Promise<{ bytes: Buffer; headers: Record<string, string> }> {
   const prompt = request.promptSample([
     ...addedTexts(target),
     ...(tools === null ? [] : [tools.definitions.sample]),
@@ -151,7 +148,7 @@ async function estimate({
   const { attachments } = request.requestedAmounts({});
   source.release();
   // A picture or a file counts as 1,600 tokens: the most for a picture in Anthropic's documentation.
-  const tokens = (await estimateTokens(prompt)) + attachments.count * 1_600;
+  const tokens = (await estimateTokens(prompt, tenantId)) + attachments.count * 1_600;
   return {
     bytes: jsonText(dialect.counts.answerWith(tokens)),
     headers: { 'x-gateway-estimated': 'true' },

@@ -267,9 +267,9 @@ export class ActiveRun implements AttemptRecord {
 
   /** The usage of an attempt. If it can't be estimated, the size of the request counts: the attempt is recorded in any case. */
   #usageOf(outcome: AttemptOutcome, open: OpenAttempt): Usage | Promise<Usage> {
-    const { operation, streamed } = this.identity;
+    const { tenantId, operation, streamed } = this.identity;
     const prompt = (): TextSample => this.#promptSample();
-    const request = { operation, streamed, prompt, bounds: this.#options.bounds };
+    const request = { tenantId, operation, streamed, prompt, bounds: this.#options.bounds };
     const usage = completedUsage(outcome, open, request);
     if (!(usage instanceof Promise)) return usage;
     return usage.catch((err: unknown) => {

@@ -9,7 +9,7 @@ import { noUsage, withCounted, type Usage } from '@gatehouse/dialects/usage/usag
 const stopped: ReadonlySet<AttemptStatus> = new Set(['cancelled', 'interrupted']);
 
 /** The parts of a request by which its usage is estimated. */
-interface EstimatedRequest extends Pick<RunIdentity, 'operation' | 'streamed'> {
+interface EstimatedRequest extends Pick<RunIdentity, 'tenantId' | 'operation' | 'streamed'> {
   prompt: () => TextSample;
   bounds: AnswerBounds;
 }
@@ -22,7 +22,7 @@ interface EstimatedRequest extends Pick<RunIdentity, 'operation' | 'streamed'> {
 export function completedUsage(
   { usage, status, answer, generated = 0 }: AttemptOutcome,
   { model, reservedTokens }: { model: Model; reservedTokens: number },
-  { operation, streamed, prompt, bounds }: EstimatedRequest,
+  { tenantId, operation, streamed, prompt, bounds }: EstimatedRequest,
 ): Usage | Promise<Usage> {
   const answerChars = answer?.chars ?? 0;
   const reported = usage ?? noUsage;
@@ -36,9 +36,9 @@ export function completedUsage(
   // A whole answer comes at its end, so nothing of one shows how much was made.
   const isUnseen = hides && answerChars === 0 && !streamed;
   const counted = async (): Promise<Usage> => {
-    const text = hides && answer ? await estimateTokens(answer) : 0;
+    const text = hides && answer ? await estimateTokens(answer, tenantId) : 0;
     return withCounted(reported, {
-      input: lacksInput ? await estimateTokens(prompt) : 0,
+      input: lacksInput ? await estimateTokens(prompt, tenantId) : 0,
       output: isUnseen ? toTokens(Math.min(generated, reservedTokens)) : text,
       reasoning: hides && !isUnseen ? hiddenTokens(model, bounds, { text, generated, reservedTokens }) : 0,
     });

@@ -6,9 +6,10 @@ import { createLogger } from '@gatehouse/kit/log';
 import { eventually } from '@gatehouse/test/eventually';
 import { longestBlock } from '@gatehouse/test/longest-block';
 import { countersOf } from '../../test/counters-of.ts';
-import { maxCountedTexts } from '../bounds.ts';
+import { maxCounted } from '../bounds.ts';
 import { TokenCounter } from './token-counter.ts';
 
+const tenant = 'tenant';
 const quiet = createLogger('test', 'silent');
 let warnings: unknown[];
 let counter: TokenCounter;
@@ -37,42 +38,73 @@ const texts = [
 
 it('has the numbers of the tokenizer, from one process', async () => {
   expect(countersOf(process.pid)).toEqual([]);
-  expect(await Promise.all(texts.map((text) => counter.count(text)))).toEqual(countAll(texts));
-  expect(await estimateTokens(sampleOf('tiktoken is great!'))).toBe(6);
+  expect(await Promise.all(texts.map((text) => counter.count(text, tenant)))).toEqual(countAll(texts));
+  expect(await estimateTokens(sampleOf('tiktoken is great!'), tenant)).toBe(6);
   expect(countersOf(process.pid)).toHaveLength(1);
   expect(warnings).toEqual([]);
 });
 
 it('counts no text for an empty one', async () => {
-  expect(await estimateTokens(sampleOf(''))).toBe(0);
+  expect(await estimateTokens(sampleOf(''), tenant)).toBe(0);
   expect(countersOf(process.pid)).toEqual([]);
 });
 
 it('guesses the tokens of texts beyond its bounds, logs it once, and does not hold the event loop', async () => {
-  await counter.count('warm');
+  await counter.count('warm', tenant);
   const long = sampleOf('你'.repeat(50_000));
   const blocked = await longestBlock(async () => {
-    const counts = await Promise.all(Array.from({ length: 500 }, () => estimateTokens(long)));
-    // Twenty are a million characters.
-    expect(counts.filter((tokens) => tokens !== 37_500)).toHaveLength(20);
-    const short = Array.from({ length: maxCountedTexts + 1 }, () => counter.count('hello'));
+    const counts = await Promise.all(Array.from({ length: 500 }, () => estimateTokens(long, tenant)));
+    // A tenth of the characters of all.
+    expect(counts.filter((tokens) => tokens !== 37_500)).toHaveLength(2);
+    const short = Array.from({ length: maxCounted.tenant.texts + 1 }, () => counter.count('hello', tenant));
     expect((await Promise.all(short)).filter((tokens) => tokens === null)).toHaveLength(1);
   }, 20);
   expect(blocked).toBeLessThan(20);
   expect(warnings).toHaveLength(1);
-  expect(await counter.count('hello')).toBe(1);
+  expect(await counter.count('hello', tenant)).toBe(1);
+});
+
+it('has room for other tenants beside one with too many texts, and for all together', async () => {
+  const long = 'x'.repeat(50_000);
+  const count = (tenants: number) =>
+    Array.from({ length: 3 * tenants }, (_, index) => counter.count(long, `tenant ${index % tenants}`));
+  const { calls } = countIn(() => new Promise(() => undefined), 20);
+  await Promise.all(count(1));
+  expect([calls(), await counter.count('hello', 'other'), calls()]).toEqual([1, null, 2]);
+  const all = countIn(() => new Promise(() => undefined), 20);
+  await Promise.all(count(30));
+  expect(all.calls()).toBe(20);
+});
+
+it('counts on for others while the texts of one tenant fail', async () => {
+  let calls = 0;
+  const run = (tenantId: string, texts: readonly string[]): Promise<number[]> => {
+    calls += 1;
+    return tenantId === 'bad' ? Promise.reject(new Error('too slow')) : Promise.resolve(texts.map(() => 7));
+  };
+  counter = new TokenCounter({ log: quiet, waitMs: 60_000, sandbox: { run, stop: () => Promise.resolve() } });
+  const count = () => Promise.all(['bad', 'good'].map((tenantId) => counter.count('hello', tenantId)));
+  expect([await count(), calls]).toEqual([[null, 7], 2]);
+  // The first tenant is not tried again so soon.
+  expect([await count(), calls]).toEqual([[null, 7], 3]);
+});
+
+it('tries no further tenant once the process has failed for two in a row', async () => {
+  const { calls } = countIn(() => Promise.reject(new Error('no start')));
+  for (const tenantId of ['a', 'b', 'c', 'd']) expect(await counter.count('hello', tenantId)).toBeNull();
+  expect(calls()).toBe(2);
 });
 
 it('guesses the tokens of a text whose process is killed, and counts on in another one', async () => {
-  expect(await estimateTokens(sampleOf('hello'))).toBe(1);
+  expect(await estimateTokens(sampleOf('hello'), tenant)).toBe(1);
   const [first = 0] = countersOf(process.pid);
   process.kill(first, 'SIGSTOP');
-  const counted = estimateTokens(sampleOf('你'.repeat(40_000)));
+  const counted = estimateTokens(sampleOf('你'.repeat(40_000)), tenant);
   await setImmediate();
   process.kill(first, 'SIGKILL');
   expect(await counted).toBe(30_000);
   await eventually(() => expect(countersOf(process.pid)).toEqual([]));
-  await eventually(async () => expect(await counter.count('hello')).toBe(1));
+  await eventually(async () => expect(await counter.count('hello', tenant)).toBe(1));
   expect(countersOf(process.pid)).not.toContain(first);
   expect(warnings).toHaveLength(1);
 });
@@ -80,7 +112,9 @@ it('guesses the tokens of a text whose process is killed, and counts on in anoth
 it('waits no longer than its bound for a process that does not answer', async () => {
   const { calls } = countIn(() => new Promise(() => undefined), 20);
   const sample = sampleOf('你'.repeat(40_000));
-  expect(await Promise.all([estimateTokens(sample), estimateTokens(sample)])).toEqual([30_000, 30_000]);
+  expect(await Promise.all([estimateTokens(sample, tenant), estimateTokens(sample, tenant)])).toEqual([
+    30_000, 30_000,
+  ]);
   expect(calls()).toBe(1);
   expect(warnings).toHaveLength(1);
 });
@@ -99,7 +133,7 @@ it('starts a process that fails again after a second, then after twice as long e
     );
     const countAfter = async (ms: number): Promise<[number | null, number]> => {
       jest.advanceTimersByTime(ms);
-      return [await counter.count('hello'), calls()];
+      return [await counter.count('hello', tenant), calls()];
     };
     expect(await Promise.all([countAfter(0), countAfter(0)])).toEqual([
       [null, 1],
@@ -117,10 +151,10 @@ it('starts a process that fails again after a second, then after twice as long e
 });
 
 it('guesses once it is stopped, without a process and without the tokenizer', async () => {
-  expect(await estimateTokens(sampleOf('tiktoken is great!'))).toBe(6);
+  expect(await estimateTokens(sampleOf('tiktoken is great!'), tenant)).toBe(6);
   await counter.stop();
   await eventually(() => expect(countersOf(process.pid)).toEqual([]));
   // 18 bytes.
-  expect(await estimateTokens(sampleOf('tiktoken is great!'))).toBe(5);
+  expect(await estimateTokens(sampleOf('tiktoken is great!'), tenant)).toBe(5);
   expect(countersOf(process.pid)).toEqual([]);
 });

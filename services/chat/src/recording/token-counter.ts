@@ -3,6 +3,7 @@ import { Batched } from '@gatehouse/kit/batched';
 import { monotonicMs, settledWithin } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { Sandbox } from '@gatehouse/sandbox/sandbox';
+import { RecentMap } from '@gatehouse/kit/recent-map';
 import {
   countDeadlineMs,
   counterIdleMs,
@@ -10,12 +11,9 @@ import {
   countLogMs,
   countWaitMs,
   longestCounterRetryMs,
-  maxCountedChars,
-  maxCountedTexts,
+  maxCounted,
+  maxNamed,
 } from '../bounds.ts';
-
-/** One call at a time has the texts of all tenants. */
-const allTenants = 'all';
 
 export interface TokenCounterOptions {
   log: Logger;
@@ -25,36 +23,88 @@ export interface TokenCounterOptions {
   sandbox?: Pick<Sandbox<readonly string[], number[]>, 'run' | 'stop'>;
 }
 
+/** After a failure, a pause of a second, then of twice as long each time. */
+class Backoff {
+  #failures = 0;
+  #retryAt = -Infinity;
+
+  get isOver(): boolean {
+    return monotonicMs() >= this.#retryAt;
+  }
+
+  fail(): void {
+    this.#retryAt = monotonicMs() + Math.min(counterRetryMs * 2 ** this.#failures, longestCounterRetryMs);
+    this.#failures += 1;
+  }
+
+  reset(): void {
+    this.#failures = 0;
+  }
+}
+
+/** Texts under way or waiting. */
+class WaitingTexts {
+  #texts = 0;
+  #chars = 0;
+  readonly #most: { texts: number; chars: number };
+
+  constructor(most: { texts: number; chars: number }) {
+    this.#most = most;
+  }
+
+  fits(text: string): boolean {
+    return this.#texts < this.#most.texts && this.#chars + text.length <= this.#most.chars;
+  }
+
+  add(text: string): void {
+    this.#texts += 1;
+    this.#chars += text.length;
+  }
+
+  remove(text: string): void {
+    this.#texts -= 1;
+    this.#chars -= text.length;
+  }
+}
+
+/** The texts of a tenant: waiting ones go to the process together. */
+interface TenantTexts {
+  waiting: WaitingTexts;
+  counts: Batched<string, number>;
+}
+
 /**
  * Counts tokens for estimates of this process, in a child process: the tokenizer takes 70 MB, and 30 ms for 10,000
- * characters at worst. The child starts with the first text, and texts waiting go to it together. A client waits for a
- * count no longer than `waitMs`, whether or not the child has started.
+ * characters at worst. The child starts with the first text. Tenants take turns at it, each with a tenth of the bounds;
+ * texts of a tenant waiting go to it together. A client waits for a count no longer than `waitMs`, whether or not the
+ * child has started.
  */
 export class TokenCounter {
   readonly #log: Logger;
   readonly #waitMs: number;
   readonly #sandbox: NonNullable<TokenCounterOptions['sandbox']>;
-  readonly #counts = new Batched<string, number>((texts) => this.#countAll(texts));
-  #texts = 0;
-  #chars = 0;
-  #failures = 0;
-  #retryAt = -Infinity;
+  readonly #tenants = new RecentMap<TenantTexts>(maxNamed);
+  readonly #waiting = new WaitingTexts(maxCounted.all);
+  readonly #backoff = new Backoff();
+  /** The tenant of the last count if it failed. */
+  #failedTenant: string | null = null;
   #loggedAt = -Infinity;
 
   constructor({ log, waitMs = countWaitMs, sandbox }: TokenCounterOptions) {
     this.#log = log;
     this.#waitMs = waitMs;
+    const maxWaiting = maxCounted.all.texts;
     this.#sandbox =
       sandbox ??
       new Sandbox({
-        ...{ file: countWorker, task: 'countAll', processes: 1, maxHeapMiB: 192, maxWaiting: 1 },
+        ...{ file: countWorker, task: 'countAll', processes: 1, maxHeapMiB: 192, maxWaiting },
         ...{ deadlineMs: countDeadlineMs, idleMs: counterIdleMs },
       });
   }
 
   /** From now on, also after `stop`, no estimate of this process is counted on the event loop. */
   start(): void {
-    countBy((text) => this.count(text));
+    countBy((text, tenantId) => this.count(text, tenantId));
   }
 
   stop(): Promise<void> {
@@ -62,34 +112,43 @@ export class TokenCounter {
   }
 
   /** Null if too many texts wait, the child fails, has failed a moment ago or is stopped, or the count takes too long. */
-  async count(text: string): Promise<number | null> {
-    if (this.#texts >= maxCountedTexts || this.#chars + text.length > maxCountedChars)
-      return this.#failed(new Error('too many texts wait'));
-    this.#texts += 1;
-    this.#chars += text.length;
+  async count(text: string, tenantId: string): Promise<number | null> {
+    const tenant = this.#tenants.getOrMake(tenantId, () => this.#textsOf(tenantId));
+    const bounds = [tenant.waiting, this.#waiting];
+    if (bounds.some((waiting) => !waiting.fits(text))) return this.#failed(new Error('too many texts wait'));
+    for (const waiting of bounds) waiting.add(text);
     const result: { tokens?: number | null } = {};
-    const counted = this.#counts
+    const counted = tenant.counts
       .get(text)
       .catch((error: unknown) => this.#failed(error))
       .then((tokens) => {
-        this.#texts -= 1;
-        this.#chars -= text.length;
+        for (const waiting of bounds) waiting.remove(text);
         result.tokens = tokens;
       });
     await settledWithin(counted, this.#waitMs);
     return result.tokens === undefined ? this.#failed(new Error('the count takes too long')) : result.tokens;
   }
 
-  /** A failed child is not started again for each text: first after a second, then after twice as long each time. */
-  async #countAll(texts: readonly string[]): Promise<number[]> {
-    if (monotonicMs() < this.#retryAt) throw new Error('the process that counts has failed');
+  #textsOf(tenantId: string): TenantTexts {
+    const backoff = new Backoff();
+    const countAll = (texts: readonly string[]): Promise<number[]> =>
+      this.#countAll(texts, tenantId, backoff);
+    return { waiting: new WaitingTexts(maxCounted.tenant), counts: new Batched(countAll) };
+  }
+
+  /** A failed child is not started again for each text of its tenant, nor for others once two tenants failed in a row. */
+  async #countAll(texts: readonly string[], tenantId: string, backoff: Backoff): Promise<number[]> {
+    if (!backoff.isOver || !this.#backoff.isOver) throw new Error('the process that counts has failed');
     try {
-      const counts = await this.#sandbox.run(allTenants, texts);
-      this.#failures = 0;
+      const counts = await this.#sandbox.run(tenantId, texts);
+      backoff.reset();
+      this.#backoff.reset();
+      this.#failedTenant = null;
       return counts;
     } catch (error) {
-      this.#retryAt = monotonicMs() + Math.min(counterRetryMs * 2 ** this.#failures, longestCounterRetryMs);
-      this.#failures += 1;
+      backoff.fail();
+      if (this.#failedTenant !== null && this.#failedTenant !== tenantId) this.#backoff.fail();
+      this.#failedTenant = tenantId;
       throw error;
     }
   }
