@@ -84,12 +84,28 @@ function factsOf(span: Span) {
     'Tokens out':
       span.kind === 'llm' ? tokens(span.output_tokens, span.reasoning_tokens, 'for reasoning') : null,
     Cost: span.cost_usd === null ? null : <Money amount={span.cost_usd} />,
+    ...costFacts(span.cost_details),
     'Price list': span.price_version,
     Server: tool?.server ?? null,
     Tool: tool?.name ?? null,
     Passages: memory === undefined ? null : count(memory.passages),
     Search: memory?.mode ?? null,
   };
+}
+
+const costParts = {
+  'Cost of input': 'input_usd',
+  'Cost of cached input': 'cached_input_usd',
+  'Cost of cache writes': 'cache_write_usd',
+  'Cost of output': 'output_usd',
+  'Other costs': 'other_usd',
+} as const;
+
+/** The parts of a cost, without empty ones. */
+function costFacts(details: Span['cost_details']) {
+  if (details === null) return {};
+  const parts = Object.entries(costParts).filter(([, part]) => /[1-9]/.test(details[part]));
+  return Object.fromEntries(parts.map(([name, part]) => [name, <Money key={part} amount={details[part]} />]));
 }
 
 /** A count, with the part of it in a class of its own. */
