@@ -4,7 +4,7 @@ import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { hourMs } from '@gatehouse/kit/bounds';
 import { lease } from './lease-rpc.ts';
 import { LeaseSystemStore } from './lease-system-store.ts';
-import { budgetHandlers } from './budget-handlers.ts';
+import { budgetHandlers } from './owner-budget-handlers.ts';
 import { oldSpend } from './budget-spend-store.ts';
 import { BudgetSystemStore } from './budget-system-store.ts';
 import { limitHandlers } from './limit-handlers.ts';
