@@ -170,7 +170,7 @@ try {
     const wrong = await faults(page);
     await click(page, 'Create');
     await page.waitForSelector('.secret pre', patience);
-    const secrets = new Set((await textOf(page, 'dialog')).match(/whsec_[\w+/=]{32,}/g));
+    const secrets = new Set((await textOf(page, 'dialog')).match(/whsec_[\w+/]{40,}=/g));
     await page.keyboard.press('Escape');
     await page.waitForFunction(`/Alerts/.test(document.querySelector('tbody')?.textContent)`, patience);
     return holdsNothing([...wrong, ...(secrets.size === 2 ? [] : [`${secrets.size} secrets`])]);
