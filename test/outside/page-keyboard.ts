@@ -45,7 +45,9 @@ const local = new LocalSystem(folder, {
 /** The name of the focused element, in the browser. */
 const focused = `(() => {
   const element = document.activeElement;
-  return (element.getAttribute('aria-label') ?? element.labels?.[0]?.firstChild?.textContent ?? element.textContent).trim();
+  const label = element.labels?.[0];
+  const labelled = element.type === 'checkbox' ? label : label?.firstChild;
+  return (element.getAttribute('aria-label') ?? labelled?.textContent ?? element.textContent).trim();
 })()`;
 
 /** Presses Tab until the element with this name has the focus. */
@@ -126,7 +128,9 @@ try {
     await offers(page, 'gpt-4.1-mini');
     await type(page, 'Key', 'forecast');
     await type(page, 'Model', 'gpt-4.1-mini');
-    await type(page, 'MCP servers', 'sky');
+    await shows(page, 'sky: all tools');
+    await tabTo(page, 'sky: all tools');
+    await page.keyboard.press('Space');
     await press(page, 'Create');
     await page.waitForFunction(`/agents\\/[-0-9a-f]{36}$/.test(location.pathname)`, patience);
     return null;
