@@ -39,9 +39,9 @@ const columns: readonly DataColumn<Row>[] = [
   textColumn('Upstream model', ({ upstream_model: upstream }) => upstream),
   figureColumn('Weight', ({ weight }) => weight),
   { ...textColumn('Price list', priceOf), value: ({ price }) => price?.source ?? null },
-  amountColumn('Input, USD/Mtok', ({ price }) => price?.usd_per_mtok.input ?? null),
-  amountColumn('Cached, USD/Mtok', ({ price }) => price?.usd_per_mtok.cached_input ?? null),
-  amountColumn('Output, USD/Mtok', ({ price }) => price?.usd_per_mtok.output ?? null),
+  amountColumn('Input (USD/Mtok)', ({ price }) => price?.usd_per_mtok.input ?? null),
+  amountColumn('Cached (USD/Mtok)', ({ price }) => price?.usd_per_mtok.cached_input ?? null),
+  amountColumn('Output (USD/Mtok)', ({ price }) => price?.usd_per_mtok.output ?? null),
   {
     header: 'Price version',
     cell: ({ price }) => (price === null ? '–' : <code>{price.version}</code>),
