@@ -6,6 +6,8 @@ import { merged } from './merged-traces.ts';
 import { knownError } from './use-answer.ts';
 
 const pageSize = '100';
+/** The pause after a page that failed. */
+const retryMs = 5_000;
 
 interface Filters {
   status: string;
@@ -32,21 +34,32 @@ export function useFollowedTraces(filters: Filters): Followed {
     const leaving = new AbortController();
     setTraces([]);
     setCurrent(false);
-    const follow = async (): Promise<void> => {
-      for (let cursor = ''; !leaving.signal.aborted;) {
-        await untilVisible(leaving.signal);
+    const readFrom = async (cursor: string): Promise<{ cursor: string; waitMs: number }> => {
+      try {
         const query = { ...filters, cursor, limit: pageSize };
         const page = await call('GET /v1/traces/follow', { query }, { signal: leaving.signal });
-        cursor = page.next_cursor;
         setTraces((held) => merged(held, page.traces));
         setCurrent(!page.has_more);
         setError(null);
-        if (!page.has_more) await pause(page.poll_after_ms, leaving.signal);
+        return { cursor: page.next_cursor, waitMs: page.has_more ? 0 : page.poll_after_ms };
+      } catch (problem) {
+        if (leaving.signal.aborted) return { cursor, waitMs: 0 };
+        const error = knownError(problem);
+        setError(error);
+        setCurrent(false);
+        // The same page again, unless its cursor is refused.
+        return { cursor: error.status === 400 ? '' : cursor, waitMs: retryMs };
       }
     };
-    follow().catch((problem: unknown) => {
-      if (!leaving.signal.aborted) setError(knownError(problem));
-    });
+    const follow = async (): Promise<void> => {
+      for (let cursor = ''; !leaving.signal.aborted;) {
+        await untilVisible(leaving.signal);
+        const next = await readFrom(cursor);
+        cursor = next.cursor;
+        if (next.waitMs > 0) await pause(next.waitMs, leaving.signal);
+      }
+    };
+    void follow();
     return () => leaving.abort();
     // `key` stands for the filters, which are another object with each render.
   }, [key]);

@@ -28,28 +28,26 @@ export function Overview() {
   };
   return (
     <>
+      <div class="choices">
+        <PeriodChoice period={period} />
+      </div>
       {isFirst ? (
         <FirstRequest onDone={reload} />
       ) : (
-        <>
-          <div class="choices">
-            <PeriodChoice period={period} />
-          </div>
-          <KnownAnswer known={costs}>
-            {(summary) => (
-              <>
-                <div class="cards">
-                  <Spent summary={summary} before={before.answer} period={period} />
-                  {usage.answer === null ? null : <Used totals={usage.answer.totals} period={period} />}
-                  {limits.answer === null ? null : <NextLimit limits={limits.answer.limits} />}
-                </div>
-                <CostsByDay summary={summary} days={period.days} />
-                {summary.groups.length === 0 ? null : <TopSpenders period={period} />}
-                <AsOf at={summary.as_of} />
-              </>
-            )}
-          </KnownAnswer>
-        </>
+        <KnownAnswer known={costs}>
+          {(summary) => (
+            <>
+              <div class="cards">
+                <Spent summary={summary} before={before.answer} period={period} />
+                {usage.answer === null ? null : <Used totals={usage.answer.totals} period={period} />}
+                {limits.answer === null ? null : <NextLimit limits={limits.answer.limits} />}
+              </div>
+              <CostsByDay summary={summary} days={period.days} />
+              {summary.groups.length === 0 ? null : <TopSpenders period={period} />}
+              <AsOf at={summary.as_of} />
+            </>
+          )}
+        </KnownAnswer>
       )}
       <h2>Limits</h2>
       <KnownAnswer known={limits}>{({ limits: states }) => <LimitsTable limits={states} />}</KnownAnswer>

@@ -117,7 +117,11 @@ function LiveRuns() {
   return (
     <>
       <p class="faint" role="status">
-        {isCurrent ? 'Live: runs appear as they start and end.' : 'Loading runs of the last hour…'}
+        {error !== null
+          ? 'Not live: the next try is in some seconds.'
+          : isCurrent
+            ? 'Live: runs appear as they start and end.'
+            : 'Loading runs of the last hour…'}
       </p>
       <Problem error={error} />
       <Table

@@ -1,3 +1,4 @@
+import { useEffect } from 'preact/hooks';
 import type { AnswerOf, InputOf, ItemOf, ListName } from '../api/endpoints.ts';
 import { useAnswer } from '../api/use-answer.ts';
 import { urlWith, useView } from '../shell/location.tsx';
@@ -30,6 +31,11 @@ export function ResourceList<Name extends ListName>(props: ResourceListProps<Nam
   const input = { ...props.input, query: { ...props.input.query, ...sorted, limit: '50', cursor } };
   const known = useAnswer(props.name, input);
   const columns = props.columns(known.reload);
+  // A page of "the last 7 days" is of other days tomorrow: then the list begins with its first page.
+  const isOver = known.error?.code === 'cursor_mismatch' && cursor !== '';
+  useEffect(() => {
+    if (isOver) go(urlWith(path, query, { [parameter]: '' }), { replace: true });
+  }, [isOver]);
   return (
     <KnownAnswer known={known}>
       {(answer: AnswerOf<Name>) => (
