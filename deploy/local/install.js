@@ -15,16 +15,23 @@ const content = {
   running: 'Node 24, PostgreSQL and the packages that make up needs, 450 MB',
 };
 
-const locked = packagesOf('package-lock.json');
-// npm writes this file last.
-const installed = packagesOf('node_modules/.package-lock.json');
+const locked = packagesOf(JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8')));
+const installed = packagesOf(recordOfNpm());
 const wants = process.argv[2] === 'running' && !locked.some(isInstalledForTests) ? 'running' : 'all';
 if (!isComplete()) install();
 
+/** The file that npm writes last; empty without a whole one, as after an installation that was killed. */
+function recordOfNpm() {
+  try {
+    return JSON.parse(readFileSync(path.join(folder, '.package-lock.json'), 'utf8'));
+  } catch {
+    return {};
+  }
+}
+
 /** The packages of a lock file, workspaces left out. */
-function packagesOf(file) {
-  const text = existsSync(path.join(root, file)) ? readFileSync(path.join(root, file), 'utf8') : '{}';
-  const entries = Object.entries(JSON.parse(text).packages ?? {});
+function packagesOf(lock) {
+  const entries = Object.entries(lock.packages ?? {});
   return entries.filter(([key, { link }]) => key.includes('node_modules/') && link !== true);
 }
 
@@ -51,9 +58,10 @@ function isNeeded({ dev, optional, os, cpu, libc = ['glibc'] }) {
 function install() {
   process.stderr.write(`installing ${content[wants]}: about a minute\n`);
   const began = Date.now();
-  const omit = wants === 'running' ? ['--omit=dev'] : [];
+  // Also where NODE_ENV or a user's .npmrc leaves development packages out.
+  const kinds = wants === 'running' ? '--omit=dev' : '--include=dev';
   const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
-  const { status } = spawnSync('npm', ['ci', ...omit, ...quiet], { cwd: root, stdio: ['ignore', 2, 2] });
+  const { status } = spawnSync('npm', ['ci', kinds, ...quiet], { cwd: root, stdio: ['ignore', 2, 2] });
   if (status !== 0) process.exit(status ?? 1);
   if (!existsSync(path.join(folder, '.bin/node'))) {
     process.stderr.write(`There is no Node 24 for this platform from npm: put one at ${folder}/.bin/node.\n`);
