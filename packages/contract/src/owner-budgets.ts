@@ -29,7 +29,7 @@ export const budgetList = z.strictObject({
 });
 
 export const routes: readonly Route[] = [
-  route('owner.budgets.list', 'GET /internal/v1/owner/budgets', {
+  route('owner.budgets.get', 'GET /internal/v1/owner/budgets', {
     service: 'tenant',
     access: owner,
     query: listBudgets,

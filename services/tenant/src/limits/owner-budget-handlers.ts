@@ -7,7 +7,7 @@ import type { BudgetSystemStore, BudgetUse } from './budget-system-store.ts';
 /** `GET /internal/v1/owner/budgets`: what tenants have spent of their budgets. */
 export function budgetHandlers(budgets: BudgetSystemStore): Record<string, Handler> {
   return {
-    'owner.budgets.list': async (call: Call<unknown, z.output<typeof listBudgets>>) => {
+    'owner.budgets.get': async (call: Call<unknown, z.output<typeof listBudgets>>) => {
       const { limit, tenant_id: tenantId = null } = call.query;
       const { rows, more } = await budgets.list({ tenantId, limit });
       return { body: { data: rows.map(showBudget), has_more: more } };
