@@ -108,6 +108,9 @@ pages: install ## Build the pages that the edge serves under /app/, which `make 
 cli: install ## Pack the command line for `npx` into gatehouse-<version>.tgz, which needs Node 20 alone
 	@$(WITH_TOOLS) npm pack --workspace gatehouse --silent
 
+release: node_modules/.package-lock.json ## Make dist/gatehouse-<version> of the commit: the command line, bills of materials, licences, digests; twice the same
+	@$(WITH_TOOLS) node deploy/release/release.ts
+
 images: ## Build the image of every service; IMAGE_BUILD, IMAGE_LOAD, REGISTRY, IMAGE_PREFIX, IMAGE_TAG: see deploy/images.sh
 	@bash deploy/images.sh
 

@@ -10,6 +10,7 @@ export default {
     '.': {
       entry: [
         'deploy/production-only.ts',
+        'deploy/release/release.ts',
         'charts/{readme,services}.ts',
         'lint/{words,glossary,subjects,workspaces,joined-arrays,links,kept-migrations}.ts',
       ],

@@ -1,19 +1,23 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { build } from 'esbuild';
 import { operationsOf, type OpenApiDocument } from './src/operations.ts';
 
-/** Packs the command line into one file without dependencies, which runs on Node 20. */
+/**
+ * Packs the command line into one file without dependencies, which runs on Node 20. An argument names a file for
+ * esbuild's metafile, which lists what was packed.
+ */
 
 const here = import.meta.dirname;
 const document = JSON.parse(
   await readFile(path.join(here, '../contract/openapi.json'), 'utf8'),
 ) as OpenApiDocument;
 
-await build({
+const { metafile } = await build({
   entryPoints: [path.join(here, 'src/main.ts')],
   outfile: path.join(here, 'dist/gatehouse.js'),
   bundle: true,
+  metafile: true,
   platform: 'node',
   format: 'esm',
   target: 'node20',
@@ -34,6 +38,9 @@ await build({
     },
   ],
 });
+
+const [, , metafilePath] = process.argv;
+if (metafilePath !== undefined) await writeFile(metafilePath, JSON.stringify(metafile));
 
 async function versionOf(file: string): Promise<string> {
   return (JSON.parse(await readFile(file, 'utf8')) as { version: string }).version;

@@ -13,15 +13,17 @@ const mostBytes = 200_000;
 /**
  * Builds the pages into `dist/`: `index.html`, and one script and one style sheet, each with the hash of its content in
  * its name. Files are replaced one by one, the document last, so gateways may start meanwhile.
- * Returns the compressed size in bytes. Throws if it is beyond its limit.
+ * Returns the compressed size in bytes, and writes esbuild's metafile, which lists what was packed, if it is named. Throws
+ * if the size is beyond its limit.
  */
-export async function buildPages(): Promise<number> {
-  const { outputFiles } = await build({
+export async function buildPages(metafilePath?: string): Promise<number> {
+  const { outputFiles, metafile } = await build({
     absWorkingDir: here,
     entryPoints: ['src/main.tsx', 'src/styles.css'],
     outdir: 'dist/assets',
     entryNames: '[name]-[hash]',
     bundle: true,
+    metafile: true,
     minify: true,
     format: 'esm',
     target: 'es2023',
@@ -32,6 +34,7 @@ export async function buildPages(): Promise<number> {
     write: false,
     // Its service is a child process with memory of its own, which would live as long as `make up`.
   }).finally(() => void stop());
+  if (metafilePath !== undefined) await writeFile(metafilePath, JSON.stringify(metafile));
   const size = outputFiles.reduce((sum, { contents }) => sum + gzipSync(contents).length, 0);
   if (size > mostBytes) throw new Error(`the pages have ${size} bytes compressed, more than ${mostBytes}`);
   await mkdir(assets, { recursive: true });
@@ -59,4 +62,4 @@ async function replace(file: string, content: string | Uint8Array): Promise<void
 }
 
 if (import.meta.main)
-  process.stdout.write(`pages: ${await buildPages()} of ${mostBytes} bytes, compressed\n`);
+  process.stdout.write(`pages: ${await buildPages(process.argv[2])} of ${mostBytes} bytes, compressed\n`);
