@@ -57,7 +57,15 @@ export interface Page {
 }
 
 /** Pages for operators with commands of a cluster, a machine or a database, which `e2e/operations.test.ts` reads. */
-export const operationsPages = ['alerts', 'backup', 'install', 'one-machine', 'rotate', 'upgrade'];
+export const operationsPages = [
+  'alerts',
+  'backup',
+  'install',
+  'one-machine',
+  'releases',
+  'rotate',
+  'upgrade',
+];
 
 /** `e2e/readme.test.ts` runs its examples, which need a server of tools. */
 export const tourPage = 'docs/tenants/tour.md';
