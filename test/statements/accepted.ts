@@ -49,6 +49,18 @@ export const accepted: readonly Accepted[] = [
     reason: `the table ${waiting}`,
   },
   {
+    file: `${chat}/forget-system-store.ts`,
+    begins: 'select tenant_id as "tenantId", user_digest as digest, (extract(epoch from',
+    problem: 'reads all of chat.forgotten_users',
+    reason: 'once an hour, for the deletions of 30 days, which are all that the table keeps',
+  },
+  {
+    file: 'services/analytics/src/forgetting/forget-system-store.ts',
+    begins: 'select tenant_id as "tenantId", user_digest as digest, least(requested_at, created_at)',
+    problem: 'reads all of analytics.forgotten_users',
+    reason: 'once an hour, for the deletions of 30 days, which are all that the table keeps',
+  },
+  {
     file: `${chat}/run-log-system-store.ts`,
     begins: 'select id from chat.logged_runs',
     problem: 'compares all with all: (t',

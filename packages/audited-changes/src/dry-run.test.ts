@@ -47,7 +47,7 @@ async function create(name: string, { dryRun }: { dryRun: boolean }) {
   if (route === undefined) throw new Error('there is no such route');
   const call = { route, principal, clientIp: null, requestId: 'r', claim: null, dryRun };
   return changes.change(call, async (db) => {
-    await db.query('insert into agent.effects (name) values ($1)', [name]).catch((error: unknown) => {
+    await db.query('insert into agent.effects (name) select $1', [name]).catch((error: unknown) => {
       throw new AppError('agent_key_taken', 'taken', { cause: error });
     });
     afterCommit(db, () => (committed += 1));
