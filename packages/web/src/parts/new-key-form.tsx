@@ -7,6 +7,7 @@ import { ActionForm } from './action-form.tsx';
 import { Checks } from './checks.tsx';
 import { Choice, TextField } from './fields.tsx';
 import { rates, type Rate } from './tenant-limits.ts';
+import { RateFields } from './rate-fields.tsx';
 import { useFields } from './use-fields.ts';
 
 const lives = { '': 'never', '7': 'in 7 days', '30': 'in 30 days', '90': 'in 90 days', '365': 'in a year' };
@@ -61,16 +62,7 @@ export function NewKeyForm({ onCreated }: { onCreated: (key: string) => void }) 
       <Choice label="Expires" {...field('expires_at')} options={lives} />
       <TextField label="Budget in USD" {...field('budget')} hint="Empty: the budget of the tenant" />
       <Choice label="Budget per" {...field('period')} options={periods} />
-      {(Object.entries(rates) as [Rate, string][]).map(([name, label]) => (
-        <TextField
-          key={name}
-          label={label}
-          {...field(name)}
-          param={`limits.${name}`}
-          isWhole
-          hint="Empty: the limit of the tenant"
-        />
-      ))}
+      <RateFields field={field} hint="Empty: the limit of the tenant" />
       <Checks
         legend="Scopes"
         options={offered.map((scope) => [scope, scope])}

@@ -2,7 +2,8 @@ import type { Tenant } from '@gatehouse/contract/tenants';
 import { ActionForm } from './action-form.tsx';
 import { Choice, LongTextField, TextField } from './fields.tsx';
 import { FormButton } from './form-button.tsx';
-import { changesOf, draftOf, rates, type Rate } from './tenant-limits.ts';
+import { changesOf, draftOf } from './tenant-limits.ts';
+import { RateFields } from './rate-fields.tsx';
 import { useFields } from './use-fields.ts';
 
 const periods = { day: 'Day', month: 'Month' };
@@ -34,16 +35,7 @@ function TenantForm({ tenant, onDone }: TenantEditProps) {
       <TextField label="Slug" {...field('slug')} isRequired hint="Lower case, for URLs and logs" />
       <TextField label="Time zone" {...field('timezone')} isRequired hint="For example Europe/Berlin" />
       <TextField label="Retention in days" {...field('retention_days')} isRequired isWhole />
-      {(Object.entries(rates) as [Rate, string][]).map(([name, label]) => (
-        <TextField
-          key={name}
-          label={label}
-          {...field(name)}
-          param={`limits.${name}`}
-          isWhole
-          hint="Empty: no limit"
-        />
-      ))}
+      <RateFields field={field} hint="Empty: no limit" />
       <TextField label="Budget in USD" {...field('usd')} param="budget" hint="Empty: no budget" />
       <Choice label="Budget period" {...field('period')} options={periods} />
       <LongTextField
