@@ -1,18 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import { requiredSettings } from '../test/required-settings.ts';
 import { loadConfig } from './config.ts';
 
-const required = {
-  ...Object.fromEntries(
-    [
-      ...['TENANT_GRPC', 'TENANT_HTTP', 'AGENT_HTTP', 'CHAT_HTTP', 'ANALYTICS_HTTP', 'MEMORY_HTTP'],
-      'WEBHOOK_HTTP',
-    ].map((name) => [name, 'a:1']),
-  ),
-  ASSERTION_PRIVATE_KEY: 'x',
-  ASSERTION_PUBLIC_KEYS: 'x',
-};
 const originsOf = (CORS_ORIGINS: string): readonly string[] =>
-  loadConfig({ ...required, CORS_ORIGINS }).CORS_ORIGINS;
+  loadConfig({ ...requiredSettings, CORS_ORIGINS }).CORS_ORIGINS;
 
 describe('CORS_ORIGINS', () => {
   it.each([

@@ -12,6 +12,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { loadConfig } from '../src/config.ts';
 import { createService } from '../src/service.ts';
 import { EdgeUnderTest } from './edge-under-test.ts';
+import { requiredSettings } from './required-settings.ts';
 
 let ca: TestCertificate;
 let otherCa: TestCertificate;
@@ -142,18 +143,7 @@ describe('a service behind the edge', () => {
 
 describe('the settings of certificates for services', () => {
   it('are all needed, or none', async () => {
-    const addresses = [
-      'TENANT_GRPC',
-      'TENANT_HTTP',
-      'AGENT_HTTP',
-      'CHAT_HTTP',
-      'ANALYTICS_HTTP',
-      'MEMORY_HTTP',
-    ];
-    const config = loadConfig({
-      ...Object.fromEntries([...addresses, 'WEBHOOK_HTTP'].map((name) => [name, 'a:1'])),
-      ...{ ASSERTION_PRIVATE_KEY: 'x', ASSERTION_PUBLIC_KEYS: 'x', INTERNAL_TLS_CA: '/ca.crt' },
-    });
+    const config = loadConfig({ ...requiredSettings, INTERNAL_TLS_CA: '/ca.crt' });
     await expect(createService(config)).rejects.toThrow(
       /INTERNAL_TLS_CERT: is needed with INTERNAL_TLS_CA and INTERNAL_TLS_KEY/,
     );

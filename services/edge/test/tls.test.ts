@@ -13,6 +13,7 @@ import { MountedSecret, signedBy, testAuthority, type TestCertificate } from '@g
 import { eventually } from '@gatehouse/test/eventually';
 import { loadConfig } from '../src/config.ts';
 import { EdgeUnderTest } from './edge-under-test.ts';
+import { requiredSettings } from './required-settings.ts';
 
 const name = 'gateway.example.com';
 let ca: TestCertificate;
@@ -122,25 +123,14 @@ describe('the edge with a certificate', () => {
 });
 
 describe('the settings of TLS', () => {
-  const settings = {
-    ...Object.fromEntries(
-      [
-        'TENANT_GRPC',
-        'TENANT_HTTP',
-        'AGENT_HTTP',
-        'CHAT_HTTP',
-        'ANALYTICS_HTTP',
-        'MEMORY_HTTP',
-        'WEBHOOK_HTTP',
-      ].map((setting) => [setting, 'a:1']),
-    ),
-    ...{ ASSERTION_PRIVATE_KEY: 'x', ASSERTION_PUBLIC_KEYS: 'x' },
-  };
-
   it('need each other, and a public URL of https', () => {
-    expect(() => loadConfig({ ...settings, TLS_CERT: '/a' })).toThrow('TLS_KEY: is needed with TLS_CERT');
-    expect(() => loadConfig({ ...settings, TLS_KEY: '/a' })).toThrow('TLS_CERT: is needed with TLS_KEY');
-    const both = { ...settings, TLS_CERT: '/a', TLS_KEY: '/b' };
+    expect(() => loadConfig({ ...requiredSettings, TLS_CERT: '/a' })).toThrow(
+      'TLS_KEY: is needed with TLS_CERT',
+    );
+    expect(() => loadConfig({ ...requiredSettings, TLS_KEY: '/a' })).toThrow(
+      'TLS_CERT: is needed with TLS_KEY',
+    );
+    const both = { ...requiredSettings, TLS_CERT: '/a', TLS_KEY: '/b' };
     expect(() => loadConfig({ ...both, PUBLIC_URL: 'http://127.0.0.1:8080' })).toThrow(
       'PUBLIC_URL: must be https, because TLS_CERT and TLS_KEY are set',
     );
