@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { UsageSummary } from '@gatehouse/contract/usage';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { RefusedDays } from '../src/daily-rollups/refused-days-job.ts';
@@ -7,7 +6,7 @@ import { forget } from '../src/forgetting/forget-user-job.ts';
 import type { ListPosition } from '../src/traces/list-cursor.ts';
 import { RefusedListStore } from '../src/traces/refused-list-store.ts';
 import { AnalyticsHarness } from './analytics-harness.ts';
-import { detail, entryOf, eventOf } from './refused-fixture.ts';
+import { detail, entryOf, eventOf, refusedReads } from './refused-fixture.ts';
 
 const dayMs = 86_400_000;
 
@@ -17,20 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness.stop());
 
-const usageOf = (tenantId: string, query = '', as: object = {}): Promise<UsageSummary> =>
-  harness.get(`/v1/usage/summary?${query}`, { tenantId, ...as }) as Promise<UsageSummary>;
-
-const refusedBy = async (tenantId: string, group: string): Promise<unknown[]> => {
-  const { groups } = await usageOf(tenantId, `group_by=${group}`);
-  return groups.map(({ key, requests, refused }) => [key[group as 'model'], requests, refused]);
-};
-
-const keptOf = async (tenantId: string): Promise<number> => {
-  const rows = await harness.rows('select id from analytics.refused_requests where tenant_id = $1', [
-    tenantId,
-  ]);
-  return rows.length;
-};
+const { usageOf, refusedBy, keptOf } = refusedReads(() => harness);
 
 it('completes the deletion of a user with many refused requests', async () => {
   const tenantId = newId();

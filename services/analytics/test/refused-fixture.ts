@@ -1,5 +1,7 @@
 import { writeRequestsRefused, type RefusedDetail, type RefusedEntry } from '@gatehouse/events/refused-event';
+import type { UsageSummary } from '@gatehouse/contract/usage';
 import { newId } from '@gatehouse/kit/ids';
+import type { AnalyticsHarness } from './analytics-harness.ts';
 
 /** The facts of one refused request. */
 export const detail = (at: Date, model = 'small'): RefusedDetail => ({
@@ -37,3 +39,23 @@ export const eventOf = (entries: readonly RefusedEntry[], at = new Date()): stri
     new Date(),
     entries.map((entry) => ({ ...entry, refused_at: entry.refused_at || at.toISOString() })),
   ).json;
+
+/** Reads of counts and of stored requests; the harness exists when they are called. */
+export function refusedReads(harness: () => AnalyticsHarness) {
+  const usageOf = (tenantId: string, query = '', as: object = {}): Promise<UsageSummary> =>
+    harness().get(`/v1/usage/summary?${query}`, { tenantId, ...as }) as Promise<UsageSummary>;
+  return {
+    usageOf,
+    /** Groups with their runs and refused requests. */
+    refusedBy: async (tenantId: string, group: string): Promise<unknown[]> => {
+      const { groups } = await usageOf(tenantId, `group_by=${group}`);
+      return groups.map(({ key, requests, refused }) => [key[group as 'model'], requests, refused]);
+    },
+    keptOf: async (tenantId: string): Promise<number> => {
+      const rows = await harness().rows('select id from analytics.refused_requests where tenant_id = $1', [
+        tenantId,
+      ]);
+      return rows.length;
+    },
+  };
+}

@@ -8,7 +8,7 @@ import { userDigest } from '@gatehouse/kit/user-digest';
 import { forget } from '../src/forgetting/forget-user-job.ts';
 import { LateRefusals } from '../src/forgetting/late-refusals-job.ts';
 import { AnalyticsHarness, endOf, startOf } from './analytics-harness.ts';
-import { detail, entryOf, eventOf } from './refused-fixture.ts';
+import { detail, entryOf, eventOf, refusedReads } from './refused-fixture.ts';
 
 const dayMs = 86_400_000;
 
@@ -18,20 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness.stop());
 
-const usageOf = (tenantId: string, query = '', as: object = {}): Promise<UsageSummary> =>
-  harness.get(`/v1/usage/summary?${query}`, { tenantId, ...as }) as Promise<UsageSummary>;
-
-const refusedBy = async (tenantId: string, group: string): Promise<unknown[]> => {
-  const { groups } = await usageOf(tenantId, `group_by=${group}`);
-  return groups.map(({ key, requests, refused }) => [key[group as 'model'], requests, refused]);
-};
-
-const keptOf = async (tenantId: string): Promise<number> => {
-  const rows = await harness.rows('select id from analytics.refused_requests where tenant_id = $1', [
-    tenantId,
-  ]);
-  return rows.length;
-};
+const { usageOf, refusedBy, keptOf } = refusedReads(() => harness);
 
 it('counts refused requests by code, model and key, beside runs and never among them', async () => {
   const [tenantId, key] = [newId(), newId()];
