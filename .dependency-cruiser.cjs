@@ -16,7 +16,7 @@ const tests = '(\\.test\\.ts$|/test/|^test/)';
 const rooms = {
   edge: ['shared', 'dialects', 'auth', 'relay', 'cors', 'replicas', 'proxy', 'documents', 'http'],
   chat: [
-    ...['shared', 'catalogue', 'runs', 'limits', 'alerts', 'providers'],
+    ...['policies', 'shared', 'catalogue', 'runs', 'limits', 'alerts', 'providers'],
     ...[
       'recording',
       'memory',
@@ -30,7 +30,7 @@ const rooms = {
     'batches',
   ],
   tenant: [
-    ...['shared', 'limits', 'keys', 'issuers', 'sessions', 'device-logins', 'provider-keys', 'tenants'],
+    ...['shared', 'limits', 'keys', 'issuers', 'sessions', 'device-logins', 'provider-keys', 'policies', 'tenants'],
     ...['audit', 'deletions', 'transfers', 'system'],
   ],
   analytics: ['shared', 'usage', 'traces', 'rollups', 'daily-rollups', 'retention', 'forgetting', 'ingest'],

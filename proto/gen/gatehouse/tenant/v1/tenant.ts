@@ -184,7 +184,11 @@ export interface GetTenantSettingsRequest {
     | string
     | undefined;
   /** Set by chat, which needs `provider_keys`; ignored from others. */
-  withProviderKeys?: boolean | undefined;
+  withProviderKeys?:
+    | boolean
+    | undefined;
+  /** Set by chat, which needs `policies`; ignored from others. */
+  withPolicies?: boolean | undefined;
 }
 
 export interface GetTenantSettingsResponse {
@@ -227,6 +231,35 @@ export interface GetTenantSettingsResponse {
   unleasedRequests: bigint;
   /** Whether runs store their content. False if sent by the previous release. */
   contentFull: boolean;
+  /** The enabled policies of the tenant, and those of the owner that hold for it; at most 40. */
+  policies: Policy[];
+}
+
+/** Limits and a budget of the runs that it selects. */
+export interface Policy {
+  /** A UUID. */
+  id: string;
+  /** Begins with "owner:" for one of the owner. */
+  name: string;
+  /** Names and patterns of which a run has one. A policy without names in a field selects runs of any. */
+  users: string[];
+  groups: string[];
+  agents: string[];
+  apiKeys: string[];
+  models: string[];
+  /**
+   * "user", "group", "agent", "api_key", "session" or "model": each value has a counter of its own. Absent for one
+   * counter of all runs.
+   */
+  per?:
+    | string
+    | undefined;
+  /** Resources that it, or one of its overrides, limits. */
+  limited: Resource[];
+  /** Whether it refuses. Otherwise its budget counts what has ended. */
+  enforce: boolean;
+  /** Whether it is the owner's, which counts no runs on a tenant's own provider keys. */
+  ofOwner: boolean;
 }
 
 export interface ProviderKey {
@@ -1217,7 +1250,13 @@ export const AuthenticatedKey: MessageFns<AuthenticatedKey> = {
 };
 
 function createBaseGetTenantSettingsRequest(): GetTenantSettingsRequest {
-  return { tenantId: "", omitLimitedKeys: undefined, apiKeyId: undefined, withProviderKeys: undefined };
+  return {
+    tenantId: "",
+    omitLimitedKeys: undefined,
+    apiKeyId: undefined,
+    withProviderKeys: undefined,
+    withPolicies: undefined,
+  };
 }
 
 export const GetTenantSettingsRequest: MessageFns<GetTenantSettingsRequest> = {
@@ -1233,6 +1272,9 @@ export const GetTenantSettingsRequest: MessageFns<GetTenantSettingsRequest> = {
     }
     if (message.withProviderKeys !== undefined) {
       writer.uint32(32).bool(message.withProviderKeys);
+    }
+    if (message.withPolicies !== undefined) {
+      writer.uint32(40).bool(message.withPolicies);
     }
     return writer;
   },
@@ -1282,6 +1324,14 @@ export const GetTenantSettingsRequest: MessageFns<GetTenantSettingsRequest> = {
             message.withProviderKeys = reader.bool();
             continue;
           }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.withPolicies = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1310,6 +1360,7 @@ function createBaseGetTenantSettingsResponse(): GetTenantSettingsResponse {
     timezone: "",
     unleasedRequests: 0n,
     contentFull: false,
+    policies: [],
   };
 }
 
@@ -1360,6 +1411,9 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
     }
     if (message.contentFull !== false) {
       writer.uint32(120).bool(message.contentFull);
+    }
+    for (const v of message.policies) {
+      Policy.encode(v!, writer.uint32(162).fork()).join();
     }
     return writer;
   },
@@ -1489,6 +1543,196 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
             }
 
             message.contentFull = reader.bool();
+            continue;
+          }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.policies.push(Policy.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBasePolicy(): Policy {
+  return {
+    id: "",
+    name: "",
+    users: [],
+    groups: [],
+    agents: [],
+    apiKeys: [],
+    models: [],
+    per: undefined,
+    limited: [],
+    enforce: false,
+    ofOwner: false,
+  };
+}
+
+export const Policy: MessageFns<Policy> = {
+  encode(message: Policy, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    for (const v of message.users) {
+      writer.uint32(26).string(v!);
+    }
+    for (const v of message.groups) {
+      writer.uint32(34).string(v!);
+    }
+    for (const v of message.agents) {
+      writer.uint32(42).string(v!);
+    }
+    for (const v of message.apiKeys) {
+      writer.uint32(50).string(v!);
+    }
+    for (const v of message.models) {
+      writer.uint32(58).string(v!);
+    }
+    if (message.per !== undefined) {
+      writer.uint32(66).string(message.per);
+    }
+    if (message.limited.length !== 0) {
+      writer.uint32(74).fork();
+      for (const v of message.limited) {
+        writer.int32(v);
+      }
+      writer.join();
+    }
+    if (message.enforce !== false) {
+      writer.uint32(80).bool(message.enforce);
+    }
+    if (message.ofOwner !== false) {
+      writer.uint32(88).bool(message.ofOwner);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Policy {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePolicy();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.users.push(reader.string());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.groups.push(reader.string());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.agents.push(reader.string());
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.apiKeys.push(reader.string());
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.models.push(reader.string());
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.per = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag === 72) {
+              message.limited.push(reader.int32() as any);
+
+              continue;
+            }
+
+            if (tag === 74) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.limited.push(reader.int32() as any);
+              }
+
+              continue;
+            }
+
+            break;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.enforce = reader.bool();
+            continue;
+          }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.ofOwner = reader.bool();
             continue;
           }
         }

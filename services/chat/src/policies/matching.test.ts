@@ -1,0 +1,149 @@
+import { describe, expect, it } from '@jest/globals';
+import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
+import fc from 'fast-check';
+import { PolicyIndex, type RunFacts } from './matching.ts';
+import { fields, pers, type Field, type Policy } from './policy.ts';
+
+const policyOf = (policy: Partial<Policy> = {}): Policy => ({
+  ...{ id: 'p', name: 'p', select: {}, per: null, limited: [Resource.BUDGET], enforce: true },
+  countsOwnKeys: true,
+  ...policy,
+});
+
+const run = (facts: Partial<RunFacts> = {}): RunFacts => ({
+  ...{ userId: null, groups: [], agent: null, apiKeyId: null, sessionId: null, ownKey: false },
+  ...facts,
+});
+
+const valuesOf = (policy: Partial<Policy>, facts: Partial<RunFacts>, model = 'gpt-5'): string[] =>
+  new PolicyIndex([policyOf(policy)])
+    .matching(run(facts))
+    .countersOf(model)
+    .map(({ value }) => value);
+
+describe('the policies of a run', () => {
+  it('include one without a selection for every run', () => {
+    expect(valuesOf({}, {})).toEqual(['']);
+  });
+
+  it.each<[string, Partial<Policy>, Partial<RunFacts>, string[]]>([
+    ['a user', { select: { users: ['ada'] } }, { userId: 'ada' }, ['']],
+    ['another user', { select: { users: ['ada'] } }, { userId: 'grace' }, []],
+    ['no user where users are selected', { select: { users: ['*'] } }, {}, []],
+    ['one of several groups', { select: { groups: ['a', 'b'] } }, { groups: ['x', 'B'] }, ['']],
+    ['an agent by its key', { select: { agents: ['help*'] } }, { agent: { id: '1', key: 'helpdesk' } }, ['']],
+    ['an agent by its id', { select: { agents: ['1'] } }, { agent: { id: '1', key: 'helpdesk' } }, ['']],
+    ['each named field', { select: { users: ['ada'], models: ['claude-*'] } }, { userId: 'ada' }, []],
+    ['a pattern of models', { select: { models: ['gpt-*'] } }, {}, ['']],
+    ['a value of its own', { per: 'user' }, { userId: 'ada' }, ['ada']],
+    ['no value', { per: 'user' }, {}, []],
+    ['the model called', { per: 'model' }, {}, ['gpt-5']],
+    [
+      'selected groups alone',
+      { per: 'group', select: { groups: ['eng*'] } },
+      { groups: ['eng-1', 'x'] },
+      ['eng-1'],
+    ],
+    [
+      'a session of a user',
+      { per: 'session' },
+      { sessionId: 's', userId: 'a/b', apiKeyId: 'k' },
+      ['user:a%2Fb/s'],
+    ],
+    ['a session of a key', { per: 'session' }, { sessionId: 's', apiKeyId: 'k' }, ['key:k/s']],
+    ['keys of the tenant', { countsOwnKeys: false }, { ownKey: true }, []],
+  ])('match %s', (_name, policy, facts, values) => {
+    expect(valuesOf(policy, facts)).toEqual(values);
+  });
+});
+
+describe('matching by an index', () => {
+  it('finds the same as a comparison with every policy', () => {
+    fc.assert(
+      fc.property(fc.array(policies, { maxLength: 40 }), facts, names, (list, run, model) => {
+        const found = new PolicyIndex(list).matching(run).countersOf(model);
+        expect(found.map(shown).toSorted()).toEqual(naive(list, run, model).toSorted());
+      }),
+    );
+  });
+
+  it('takes linear time for a pattern', () => {
+    const pattern = `${'*a'.repeat(120)}*b`;
+    const facts = run({ userId: 'a'.repeat(255) });
+    const index = new PolicyIndex(
+      Array.from({ length: 40 }, () => policyOf({ select: { users: Array(20).fill(pattern) } })),
+    );
+    // An exponential search would not end.
+    expect(index.matching(facts).isEmpty).toBe(true);
+  });
+});
+
+const name = fc.stringMatching(/^[ab]{0,3}$/);
+const names = name.filter((text) => text !== '');
+const entries = fc.option(fc.array(fc.stringMatching(/^[ab*]{1,4}$/), { minLength: 1, maxLength: 3 }), {
+  nil: undefined,
+});
+
+const policies: fc.Arbitrary<Policy> = fc
+  .record({
+    id: names,
+    select: fc.record({
+      users: entries,
+      groups: entries,
+      agents: entries,
+      apiKeys: entries,
+      models: entries,
+    }),
+    per: fc.constantFrom(null, ...pers),
+    countsOwnKeys: fc.boolean(),
+  })
+  .map(({ select, ...policy }) =>
+    policyOf({
+      ...policy,
+      select: Object.fromEntries(Object.entries(select).filter(([, named]) => named !== undefined)),
+    }),
+  );
+
+const facts: fc.Arbitrary<RunFacts> = fc.record({
+  userId: fc.option(names),
+  groups: fc.uniqueArray(names, { maxLength: 3 }),
+  agent: fc.option(fc.record({ id: names, key: names })),
+  apiKeyId: fc.option(names),
+  sessionId: fc.option(names),
+  ownKey: fc.boolean(),
+});
+
+const shown = ({ policy, value }: { policy: Policy; value: string }): string => `${policy.id} ${value}`;
+
+/** Each policy by regular expressions. */
+function naive(list: readonly Policy[], run: RunFacts, model: string): string[] {
+  const values: Record<Field, readonly (string | undefined)[]> = {
+    users: [run.userId ?? undefined],
+    groups: run.groups,
+    agents: [run.agent?.id, run.agent?.key],
+    apiKeys: [run.apiKeyId ?? undefined],
+    models: [model],
+  };
+  const matches = (entry: string, value: string): boolean =>
+    new RegExp(`^${entry.replaceAll('*', '.*')}$`).test(value);
+  const isNamed = (policy: Policy, field: Field, value: string | undefined): boolean =>
+    value !== undefined && (policy.select[field] ?? ['*']).some((entry) => matches(entry, value));
+  return list
+    .filter((policy) => policy.countsOwnKeys || !run.ownKey)
+    .filter((policy) =>
+      fields.every(
+        (field) =>
+          policy.select[field] === undefined || values[field].some((value) => isNamed(policy, field, value)),
+      ),
+    )
+    .flatMap((policy) => {
+      const session = run.userId === null ? `key:${run.apiKeyId ?? ''}` : `user:${run.userId}`;
+      const per = {
+        ...{ user: [run.userId], agent: [run.agent?.id], api_key: [run.apiKeyId], model: [model] },
+        group: run.groups.filter((group) => isNamed(policy, 'groups', group)),
+        session: [run.sessionId === null ? null : `${session}/${run.sessionId}`],
+      };
+      const counted: readonly (string | null | undefined)[] = policy.per === null ? [''] : per[policy.per];
+      return counted.filter((value) => typeof value === 'string').map((value) => shown({ policy, value }));
+    });
+}

@@ -1,0 +1,203 @@
+import { matchesPattern, parsePattern } from './pattern.ts';
+import { fields, type Counter, type Field, type Policy } from './policy.ts';
+
+/** The properties of a run that policies select by, apart from the model called. */
+export interface RunFacts {
+  userId: string | null;
+  /** The names of the user's groups when the run began. */
+  groups: readonly string[];
+  agent: { id: string; key: string } | null;
+  apiKeyId: string | null;
+  sessionId: string | null;
+  /** Whether its providers are called with keys of the tenant's own. */
+  ownKey: boolean;
+}
+
+/** Bit `n` stands for the policy with this index. */
+type PolicySet = bigint;
+
+/** The policies of a tenant, indexed by the names that they select. */
+export class PolicyIndex {
+  readonly #policies: readonly Policy[];
+  readonly #indexes: Readonly<Record<Field, FieldIndex>>;
+  readonly #ofOwnKeys: PolicySet;
+
+  constructor(policies: readonly Policy[]) {
+    this.#policies = policies;
+    const indexOf = (field: Field): FieldIndex =>
+      new FieldIndex(policies.map(({ select }) => select[field]?.map((entry) => folded(field, entry))));
+    this.#indexes = {
+      users: indexOf('users'),
+      groups: indexOf('groups'),
+      agents: indexOf('agents'),
+      apiKeys: indexOf('apiKeys'),
+      models: indexOf('models'),
+    };
+    this.#ofOwnKeys = setOf(policies, ({ countsOwnKeys }) => countsOwnKeys);
+  }
+
+  /** Roughly its bytes in memory. */
+  get bytes(): number {
+    const entries = this.#policies.flatMap(({ select }) => Object.values(select).flat());
+    return entries.reduce((sum, entry) => sum + 4 * entry.length + 200, 1_000 * this.#policies.length);
+  }
+
+  /** The policies that a run matches if it calls the right models. They hold until the run ends. */
+  matching(facts: RunFacts): RunPolicies {
+    const groups = facts.groups.map((group) => folded('groups', group));
+    const valuesOf: Record<Exclude<Field, 'models'>, readonly string[]> = {
+      users: listOf(facts.userId),
+      groups,
+      agents: facts.agent === null ? [] : [facts.agent.id, facts.agent.key],
+      apiKeys: listOf(facts.apiKeyId),
+    };
+    const selecting = groups.map((group) => ({ group, policies: this.#indexes.groups.matching([group]) }));
+    let matching = facts.ownKey ? this.#ofOwnKeys : setOf(this.#policies, () => true);
+    for (const field of fields)
+      if (field !== 'models') matching &= this.#indexes[field].matching(valuesOf[field]);
+    return new RunPolicies({
+      candidates: membersOf(this.#policies, matching),
+      facts,
+      groupsOf: (index) =>
+        selecting.filter(({ policies }) => hasBit(policies, index)).map(({ group }) => group),
+      models: this.#indexes.models,
+    });
+  }
+}
+
+interface Candidate {
+  policy: Policy;
+  index: number;
+}
+
+interface RunPoliciesOptions {
+  candidates: readonly Candidate[];
+  facts: RunFacts;
+  /** The groups of the run that a policy selects. */
+  groupsOf: (index: number) => readonly string[];
+  models: FieldIndex;
+}
+
+/** The policies of one run. */
+export class RunPolicies {
+  readonly #options: RunPoliciesOptions;
+  /** Counters of policies with no model, which count each call. */
+  readonly #ofAllModels: readonly Counter[];
+  readonly #ofSomeModels: readonly Candidate[];
+
+  constructor(options: RunPoliciesOptions) {
+    this.#options = options;
+    const [some, all] = [
+      options.candidates.filter(({ policy }) => dependsOnModel(policy)),
+      options.candidates.filter(({ policy }) => !dependsOnModel(policy)),
+    ];
+    this.#ofSomeModels = some;
+    this.#ofAllModels = all.flatMap((candidate) => this.#countersOf(candidate, null));
+  }
+
+  /** Whether no call of the run counts anywhere. */
+  get isEmpty(): boolean {
+    return this.#ofAllModels.length === 0 && this.#ofSomeModels.length === 0;
+  }
+
+  /** The counters of a call of a model. */
+  countersOf(modelId: string): readonly Counter[] {
+    const { models } = this.#options;
+    const matching = this.#ofSomeModels.length === 0 ? 0n : models.matching([modelId]);
+    const ofModel = this.#ofSomeModels
+      .filter(({ index }) => hasBit(matching, index))
+      .flatMap((candidate) => this.#countersOf(candidate, modelId));
+    return ofModel.length === 0 ? this.#ofAllModels : [...this.#ofAllModels, ...ofModel];
+  }
+
+  #countersOf({ policy, index }: Candidate, modelId: string | null): Counter[] {
+    return this.#valuesOf(policy, index, modelId).map((value) => ({ policy, value }));
+  }
+
+  #valuesOf({ per }: Policy, index: number, modelId: string | null): readonly string[] {
+    const { facts, groupsOf } = this.#options;
+    switch (per) {
+      case null:
+        return [''];
+      case 'user':
+        return listOf(facts.userId);
+      case 'group':
+        return groupsOf(index);
+      case 'agent':
+        return listOf(facts.agent?.id ?? null);
+      case 'api_key':
+        return listOf(facts.apiKeyId);
+      case 'session':
+        return listOf(sessionValue(facts));
+      case 'model':
+        return listOf(modelId);
+    }
+  }
+}
+
+function dependsOnModel({ per, select }: Policy): boolean {
+  return per === 'model' || select.models !== undefined;
+}
+
+/** A session belongs to its user, or else to its key. The part before the slash has none. */
+function sessionValue({ sessionId, userId, apiKeyId }: RunFacts): string | null {
+  if (sessionId === null) return null;
+  const holder = userId === null ? `key:${apiKeyId ?? ''}` : `user:${encodeURIComponent(userId)}`;
+  return `${holder}/${sessionId}`;
+}
+
+/** Names of groups are the same in any case. */
+function folded(field: Field, name: string): string {
+  return field === 'groups' ? name.toLowerCase() : name;
+}
+
+/** The policies that select by one field. */
+class FieldIndex {
+  /** Those that don't name the field. */
+  readonly #others: PolicySet;
+  readonly #byName = new Map<string, PolicySet>();
+  readonly #byPattern: { pattern: readonly string[]; policies: PolicySet }[] = [];
+
+  /** `entries`: for each policy its names and patterns, or undefined. */
+  constructor(entries: readonly (readonly string[] | undefined)[]) {
+    this.#others = setOf(entries, (names) => names === undefined);
+    for (const [index, names = []] of entries.entries()) {
+      for (const entry of names) {
+        const pattern = parsePattern(entry);
+        if (pattern === null) this.#byName.set(entry, (this.#byName.get(entry) ?? 0n) | bitOf(index));
+        else this.#byPattern.push({ pattern, policies: bitOf(index) });
+      }
+    }
+  }
+
+  /** The policies that name one of the values, and those that don't name the field. */
+  matching(values: readonly string[]): PolicySet {
+    let found = this.#others;
+    for (const value of values) {
+      found |= this.#byName.get(value) ?? 0n;
+      for (const { pattern, policies } of this.#byPattern)
+        if ((found & policies) === 0n && matchesPattern(pattern, value)) found |= policies;
+    }
+    return found;
+  }
+}
+
+function bitOf(index: number): PolicySet {
+  return 1n << BigInt(index);
+}
+
+function hasBit(set: PolicySet, index: number): boolean {
+  return (set & bitOf(index)) !== 0n;
+}
+
+function setOf<Item>(items: readonly Item[], includes: (item: Item) => boolean): PolicySet {
+  return items.reduce((set, item, index) => (includes(item) ? set | bitOf(index) : set), 0n);
+}
+
+function membersOf(policies: readonly Policy[], set: PolicySet): Candidate[] {
+  return policies.flatMap((policy, index) => (hasBit(set, index) ? [{ policy, index }] : []));
+}
+
+function listOf(value: string | null): readonly string[] {
+  return value === null ? [] : [value];
+}
