@@ -75,6 +75,15 @@ const tenant: Record<string, Table> = {
     neutral: 'id choice_sha256 looked_at created_at expires_at look_at looks groups_read_at',
   },
   provider_key_checks: { neutral: 'tenant_id minute checks' },
+  policies: {
+    personal: 'selection',
+    neutral: `id tenant_id tenants name per limits budget alerts enforce enabled overridden counts_since created_at
+      updated_at`,
+  },
+  policy_overrides: {
+    personal: 'value note',
+    neutral: 'policy_id tenant_id amounts until created_at updated_at',
+  },
   provider_keys: {
     ...{ personal: 'user_id', secret: 'key' },
     neutral: 'id tenant_id provider prefix models failing created_at last_used_at',

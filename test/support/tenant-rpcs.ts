@@ -24,6 +24,7 @@ export function tenantSettings(fields: Partial<GetTenantSettingsResponse> = {}):
     providerKeys: [],
     timezone: 'UTC',
     unleasedRequests: 0n,
+    policies: [],
     ...fields,
   };
 }

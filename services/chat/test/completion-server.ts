@@ -101,7 +101,14 @@ export class CompletionServer {
     registry: ReturnType<typeof createRegistry>,
   ): Promise<CompletionDependencies> {
     const telemetry = new RunTelemetry(registry, undefined, undefined);
-    const open = { allowedModels: null, previewChars: 100, limited: [], keyLimited: [], ownKeys: [] };
+    const open = {
+      allowedModels: null,
+      previewChars: 100,
+      limited: [],
+      keyLimited: [],
+      ownKeys: [],
+      policies: null,
+    };
     const dependencies = {
       catalogue,
       providers: this.#providers,

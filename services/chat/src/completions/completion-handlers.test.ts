@@ -33,6 +33,7 @@ const settings = {
     storesContent: false,
     retentionDays: 30,
     ownKeys: [],
+    policies: null,
     keyLimited: [],
   },
   unleasedRequests: 1n,

@@ -41,7 +41,7 @@ const actor = {
 
 const settings = {
   ...{ allowedModels: null, previewChars: 0, storesContent: false, retentionDays: 30, limited: [] },
-  ...{ ownKeys: [], unleasedRequests: 0n },
+  ...{ ownKeys: [], policies: null, unleasedRequests: 0n },
 };
 
 /** Reads a request for a client. The reader uses these methods of the stores and clients. */

@@ -1,7 +1,7 @@
 import { matchesPattern, parsePattern } from './pattern.ts';
 import { fields, type Counter, type Field, type Policy } from './policy.ts';
 
-/** The properties of a run that policies select by, apart from the model called. */
+/** The properties of a run for selections, apart from the model called. */
 export interface RunFacts {
   userId: string | null;
   /** The names of the user's groups when the run began. */
@@ -16,11 +16,11 @@ export interface RunFacts {
 /** Bit `n` stands for the policy with this index. */
 type PolicySet = bigint;
 
-/** The policies of a tenant, indexed by the names that they select. */
+/** The policies of a tenant, indexed by selected names. */
 export class PolicyIndex {
   readonly #policies: readonly Policy[];
   readonly #indexes: Readonly<Record<Field, FieldIndex>>;
-  readonly #ofOwnKeys: PolicySet;
+  readonly #countingOwnKeys: PolicySet;
 
   constructor(policies: readonly Policy[]) {
     this.#policies = policies;
@@ -33,7 +33,7 @@ export class PolicyIndex {
       apiKeys: indexOf('apiKeys'),
       models: indexOf('models'),
     };
-    this.#ofOwnKeys = setOf(policies, ({ countsOwnKeys }) => countsOwnKeys);
+    this.#countingOwnKeys = setOf(policies, ({ countsOwnKeys }) => countsOwnKeys);
   }
 
   /** Roughly its bytes in memory. */
@@ -42,7 +42,7 @@ export class PolicyIndex {
     return entries.reduce((sum, entry) => sum + 4 * entry.length + 200, 1_000 * this.#policies.length);
   }
 
-  /** The policies that a run matches if it calls the right models. They hold until the run ends. */
+  /** The policies of a run, if it calls the right models. They hold until the run ends. */
   matching(facts: RunFacts): RunPolicies {
     const groups = facts.groups.map((group) => folded('groups', group));
     const valuesOf: Record<Exclude<Field, 'models'>, readonly string[]> = {
@@ -52,7 +52,7 @@ export class PolicyIndex {
       apiKeys: listOf(facts.apiKeyId),
     };
     const selecting = groups.map((group) => ({ group, policies: this.#indexes.groups.matching([group]) }));
-    let matching = facts.ownKey ? this.#ofOwnKeys : setOf(this.#policies, () => true);
+    let matching = facts.ownKey ? this.#countingOwnKeys : setOf(this.#policies, () => true);
     for (const field of fields)
       if (field !== 'models') matching &= this.#indexes[field].matching(valuesOf[field]);
     return new RunPolicies({
@@ -73,7 +73,7 @@ interface Candidate {
 interface RunPoliciesOptions {
   candidates: readonly Candidate[];
   facts: RunFacts;
-  /** The groups of the run that a policy selects. */
+  /** The groups of the run in the selection of a policy. */
   groupsOf: (index: number) => readonly string[];
   models: FieldIndex;
 }
@@ -82,8 +82,8 @@ interface RunPoliciesOptions {
 export class RunPolicies {
   readonly #options: RunPoliciesOptions;
   /** Counters of policies with no model, which count each call. */
-  readonly #ofAllModels: readonly Counter[];
-  readonly #ofSomeModels: readonly Candidate[];
+  readonly #sharedCounters: readonly Counter[];
+  readonly #modelCandidates: readonly Candidate[];
 
   constructor(options: RunPoliciesOptions) {
     this.#options = options;
@@ -91,23 +91,23 @@ export class RunPolicies {
       options.candidates.filter(({ policy }) => dependsOnModel(policy)),
       options.candidates.filter(({ policy }) => !dependsOnModel(policy)),
     ];
-    this.#ofSomeModels = some;
-    this.#ofAllModels = all.flatMap((candidate) => this.#countersOf(candidate, null));
+    this.#modelCandidates = some;
+    this.#sharedCounters = all.flatMap((candidate) => this.#countersOf(candidate, null));
   }
 
   /** Whether no call of the run counts anywhere. */
   get isEmpty(): boolean {
-    return this.#ofAllModels.length === 0 && this.#ofSomeModels.length === 0;
+    return this.#sharedCounters.length === 0 && this.#modelCandidates.length === 0;
   }
 
   /** The counters of a call of a model. */
   countersOf(modelId: string): readonly Counter[] {
     const { models } = this.#options;
-    const matching = this.#ofSomeModels.length === 0 ? 0n : models.matching([modelId]);
-    const ofModel = this.#ofSomeModels
+    const matching = this.#modelCandidates.length === 0 ? 0n : models.matching([modelId]);
+    const modelCounters = this.#modelCandidates
       .filter(({ index }) => hasBit(matching, index))
       .flatMap((candidate) => this.#countersOf(candidate, modelId));
-    return ofModel.length === 0 ? this.#ofAllModels : [...this.#ofAllModels, ...ofModel];
+    return modelCounters.length === 0 ? this.#sharedCounters : [...this.#sharedCounters, ...modelCounters];
   }
 
   #countersOf({ policy, index }: Candidate, modelId: string | null): Counter[] {
@@ -151,9 +151,9 @@ function folded(field: Field, name: string): string {
   return field === 'groups' ? name.toLowerCase() : name;
 }
 
-/** The policies that select by one field. */
+/** The selections of all policies by one field. */
 class FieldIndex {
-  /** Those that don't name the field. */
+  /** Policies without names in the field. */
   readonly #others: PolicySet;
   readonly #byName = new Map<string, PolicySet>();
   readonly #byPattern: { pattern: readonly string[]; policies: PolicySet }[] = [];
@@ -170,15 +170,15 @@ class FieldIndex {
     }
   }
 
-  /** The policies that name one of the values, and those that don't name the field. */
+  /** The policies with one of the values, or without names in the field. */
   matching(values: readonly string[]): PolicySet {
-    let found = this.#others;
+    let matching = this.#others;
     for (const value of values) {
-      found |= this.#byName.get(value) ?? 0n;
+      matching |= this.#byName.get(value) ?? 0n;
       for (const { pattern, policies } of this.#byPattern)
-        if ((found & policies) === 0n && matchesPattern(pattern, value)) found |= policies;
+        if ((matching & policies) === 0n && matchesPattern(pattern, value)) matching |= policies;
     }
-    return found;
+    return matching;
   }
 }
 

@@ -12,10 +12,10 @@ export const pers = ['user', 'group', 'agent', 'api_key', 'session', 'model'] as
 export interface Policy {
   id: string;
   name: string;
-  /** The names and patterns of the fields that it names. */
+  /** Names and patterns by field; fields without any are absent. */
   select: Readonly<Partial<Record<Field, readonly string[]>>>;
   per: Per | null;
-  /** The resources that it, or one of its overrides, limits. */
+  /** The resources limited by it or by one of its overrides. */
   limited: readonly Resource[];
   /** False: its budget counts what has ended and refuses nothing. */
   enforce: boolean;
@@ -30,7 +30,7 @@ export interface Counter {
 }
 
 /** A policy as the tenant service sends it. */
-export function policyOf({ id, name, per, limited, enforce, ofOwner, ...names }: PolicyMessage): Policy {
+export function policyOf({ id, name, per, limited, enforce, fromOwner, ...names }: PolicyMessage): Policy {
   const named = fields
     .filter((field) => names[field].length > 0)
     .map((field) => [field, names[field]] as const);
@@ -38,6 +38,6 @@ export function policyOf({ id, name, per, limited, enforce, ofOwner, ...names }:
     ...{ id, name, limited, enforce },
     select: Object.fromEntries(named),
     per: pers.find((known) => known === per) ?? null,
-    countsOwnKeys: !ofOwner,
+    countsOwnKeys: !fromOwner,
   };
 }

@@ -11,6 +11,8 @@ import type { RpcClient } from '@gatehouse/grpc/client';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
+import { PolicyIndex } from '../policies/matching.ts';
+import { policyOf } from '../policies/policy.ts';
 import type { KeySettings, TenantProviderKey, TenantSettings } from './tenant-settings.ts';
 import type { Resource, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 
@@ -82,7 +84,7 @@ export class TenantSettingsClient {
     tenantId: string,
     context: SettingsContext,
   ): Promise<{ settings: Known; status: string | undefined }> {
-    const request = { tenantId, omitLimitedKeys: true, withProviderKeys: true };
+    const request = { tenantId, omitLimitedKeys: true, withProviderKeys: true, withPolicies: true };
     const response = await this.#peer.call('getTenantSettings', request, context);
     const { allowedModels, previewsEnabled, previewMaxChars, contentFull, retentionDays, limited, status } =
       response;
@@ -98,6 +100,7 @@ export class TenantSettingsClient {
         ...{ ...key, userId: userId ?? null },
         models: models.length === 0 ? null : new AllowedModels(models),
       })),
+      policies: response.policies.length === 0 ? null : new PolicyIndex(response.policies.map(policyOf)),
     };
     return { settings: { settings, hasKeyLimits: response.someKeyLimited === true }, status };
   }
@@ -115,11 +118,14 @@ export class TenantSettingsClient {
   }
 }
 
-/** Bytes in memory: a tenant may be allowed 1,000 models with ids of 256 characters, and has 100 keys at most. */
+/**
+ * Bytes in memory: a tenant may be allowed 1,000 models with ids of 256 characters, and has 100 keys and 40 policies at
+ * most.
+ */
 function sizeOf({ settings }: Known): number {
   const models = (settings.allowedModels?.entries ?? []).reduce((sum, id) => sum + 2 * id.length + 50, 0);
   const keys = settings.ownKeys.reduce((sum, key) => sum + keyBytes(key), 0);
-  return models + keys;
+  return models + keys + (settings.policies?.bytes ?? 0);
 }
 
 function keyBytes({ sealed, models }: TenantProviderKey): number {

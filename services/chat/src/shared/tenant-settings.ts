@@ -1,4 +1,5 @@
 import type { AllowedModels } from '@gatehouse/contract/allowed-models';
+import type { PolicyIndex } from '../policies/matching.ts';
 import type { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 
 /** The settings of a tenant for chat. */
@@ -17,6 +18,8 @@ export interface TenantSettings {
   unleasedRequests: bigint;
   /** The tenant's own keys for providers, newest first. */
   ownKeys: readonly TenantProviderKey[];
+  /** Its policies, and those of the owner for it; null without any. */
+  policies: PolicyIndex | null;
 }
 
 /** A tenant's own key for a provider. */

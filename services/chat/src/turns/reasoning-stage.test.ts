@@ -77,7 +77,7 @@ async function lookedUp({
         client,
       },
       source: facts.source({ release: () => undefined }),
-      settings: { ...settings, unleasedRequests: 0n, ownKeys: [] },
+      settings: { ...settings, unleasedRequests: 0n, ownKeys: [], policies: null },
       ...{ arrivedAt: 0, admission: new Admission(), signal: new AbortController().signal },
     },
     facts,

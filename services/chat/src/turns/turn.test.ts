@@ -155,7 +155,7 @@ async function setUp(
   };
   const entrance = {
     ...{ dialect: dialects.chat, source, target, actor, channel: 'webhook', arrivedAt: monotonicMs() },
-    settings: { ...settings, unleasedRequests: 0n, ownKeys: [] },
+    settings: { ...settings, unleasedRequests: 0n, ownKeys: [], policies: null },
     ...{ admission: new Admission(), signal: new AbortController().signal },
   };
   const started = {

@@ -1,5 +1,6 @@
-import { batchedFinder } from '@gatehouse/kit/batched';
+import { Batched, batchedFinder } from '@gatehouse/kit/batched';
 import { describeTenants } from './describe-tenants-rpc.ts';
+import { PolicySystemStore } from '../policies/policy-system-store.ts';
 import { getTenantSettings, type FindProviderKeys } from './get-tenant-settings-rpc.ts';
 import { tenantSettingsHandlers } from './tenant-settings-handlers.ts';
 import { ownerTenantHandlers } from './owner-tenant-handlers.ts';
@@ -13,6 +14,12 @@ export function createTenants(
   findProviderKeys: FindProviderKeys,
 ) {
   const tenants = new TenantSystemStore(system);
+  const enabled = new PolicySystemStore(known);
+  const policies = new Batched(async (tenantIds: readonly string[]) => {
+    const found = await enabled.findEnabled([...new Set(tenantIds)]);
+    const byTenant = Map.groupBy(found, ({ tenantId }) => tenantId);
+    return tenantIds.map((id) => byTenant.get(id) ?? []);
+  });
   return {
     handlers: { ...ownerTenantHandlers(tenants, changes), ...tenantSettingsHandlers(app, changes) },
     rpcs: {
@@ -24,6 +31,7 @@ export function createTenants(
         ),
         findLimitedKeys: (tenantId, keys) => findLimitedKeys(proved, tenantId, keys),
         findProviderKeys,
+        findPolicies: (tenantId) => policies.get(tenantId),
       }),
     },
     findTenant: (id: string) => tenants.find(id),

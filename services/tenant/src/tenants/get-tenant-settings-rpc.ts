@@ -5,6 +5,7 @@ import type { GetTenantSettingsRequest, GetTenantSettingsResponse } from '@gateh
 import { maxLimitedKeys } from '../bounds.ts';
 import { limitOf, unleasedRequests } from '../limits/leases.ts';
 import { memoryLimitsOf } from '../limits/stored-limits.ts';
+import { showEnabledPolicy, type EnabledPolicy } from '../policies/enabled-policy.ts';
 import type { UsableProviderKey } from '../provider-keys/provider-key-system-store.ts';
 import { limitedOf } from '../limits/wire-resources.ts';
 import type { StoredSettings, LimitedKey } from './settings-system-store.ts';
@@ -12,10 +13,14 @@ import type { StoredSettings, LimitedKey } from './settings-system-store.ts';
 /** The own keys of a tenant, newest first. */
 export type FindProviderKeys = (tenantId: string) => Promise<readonly UsableProviderKey[]>;
 
+/** The enabled policies for a tenant. */
+export type FindPolicies = (tenantId: string) => Promise<readonly EnabledPolicy[]>;
+
 export interface SettingsDependencies {
   find: (tenantId: string) => Promise<StoredSettings | null>;
   findLimitedKeys: (tenantId: string, keys: { id: string | null; max: number }) => Promise<LimitedKey[]>;
   findProviderKeys: FindProviderKeys;
+  findPolicies: FindPolicies;
 }
 
 /** Returns a tenant's settings for other services. */
@@ -23,10 +28,11 @@ export function getTenantSettings({
   find,
   findLimitedKeys,
   findProviderKeys,
+  findPolicies,
 }: SettingsDependencies): Rpc<GetTenantSettingsRequest, GetTenantSettingsResponse> {
   return {
     callers: ['chat', 'analytics', 'memory', 'webhook'],
-    handle: async ({ tenantId, omitLimitedKeys, apiKeyId, withProviderKeys }, { caller }) => {
+    handle: async ({ tenantId, omitLimitedKeys, apiKeyId, withProviderKeys, withPolicies }, { caller }) => {
       if (apiKeyId !== undefined && !isUuid(apiKeyId))
         throw new AppError('invalid_value', 'Invalid value for api_key_id: must be a UUID.');
       const keys = { id: apiKeyId ?? null, max: omitLimitedKeys === true ? 0 : maxLimitedKeys };
@@ -46,6 +52,8 @@ export function getTenantSettings({
       const limitedKeys = stored.someKeyLimited && keys.max > 0 ? await findLimitedKeys(stored.id, keys) : [];
       const includesKeys = withProviderKeys === true && caller === 'chat' && stored.hasProviderKeys;
       const providerKeys = includesKeys ? await findProviderKeys(stored.id) : [];
+      const includesPolicies = withPolicies === true && caller === 'chat' && stored.hasPolicies;
+      const policies = includesPolicies ? await findPolicies(stored.id) : [];
       const memory = memoryLimitsOf(memoryLimits);
       return {
         allowedModels: allowedModels === null ? undefined : { ids: [...allowedModels] },
@@ -70,6 +78,7 @@ export function getTenantSettings({
         providerKeys: providerKeys.map(({ id, provider, sealed, models, userId }) => ({
           ...{ id, provider, sealed, models: [...(models ?? [])], userId: userId ?? undefined },
         })),
+        policies: policies.map(showEnabledPolicy),
       };
     },
   };

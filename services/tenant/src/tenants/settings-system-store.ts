@@ -7,6 +7,8 @@ export interface StoredSettings extends Tenant {
   someKeyLimited: boolean;
   /** Whether it has keys of its own for providers. */
   hasProviderKeys: boolean;
+  /** Whether it has enabled policies, or the owner has one for it. */
+  hasPolicies: boolean;
 }
 
 export type LimitedKey = Pick<ApiKey, 'id' | 'limits' | 'budget'>;
@@ -18,7 +20,9 @@ export function findSettings(known: Pool, tenantIds: readonly string[]): Promise
     text: `select ${tenantColumns}, exists (
          select from tenant.api_keys k
          where k.tenant_id = t.id and (k.limits is not null or k.budget is not null)) as "someKeyLimited",
-         exists (select from tenant.provider_keys p where p.tenant_id = t.id) as "hasProviderKeys"
+         exists (select from tenant.provider_keys p where p.tenant_id = t.id) as "hasProviderKeys",
+         exists (select from tenant.policies o where o.enabled and (o.tenant_id = t.id
+           or o.tenant_id is null and (o.tenants is null or t.id = any (o.tenants)))) as "hasPolicies"
        from tenant.tenants t where id = any($1)`,
     values: [tenantIds],
   });

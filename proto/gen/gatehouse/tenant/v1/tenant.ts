@@ -259,7 +259,7 @@ export interface Policy {
   /** Whether it refuses. Otherwise its budget counts what has ended. */
   enforce: boolean;
   /** Whether it is the owner's, which counts no runs on a tenant's own provider keys. */
-  ofOwner: boolean;
+  fromOwner: boolean;
 }
 
 export interface ProviderKey {
@@ -1578,7 +1578,7 @@ function createBasePolicy(): Policy {
     per: undefined,
     limited: [],
     enforce: false,
-    ofOwner: false,
+    fromOwner: false,
   };
 }
 
@@ -1618,8 +1618,8 @@ export const Policy: MessageFns<Policy> = {
     if (message.enforce !== false) {
       writer.uint32(80).bool(message.enforce);
     }
-    if (message.ofOwner !== false) {
-      writer.uint32(88).bool(message.ofOwner);
+    if (message.fromOwner !== false) {
+      writer.uint32(88).bool(message.fromOwner);
     }
     return writer;
   },
@@ -1732,7 +1732,7 @@ export const Policy: MessageFns<Policy> = {
               break;
             }
 
-            message.ofOwner = reader.bool();
+            message.fromOwner = reader.bool();
             continue;
           }
         }

@@ -1,0 +1,47 @@
+import type { PolicyBudget, PolicyLimits, PolicyPer, PolicySelect } from '@gatehouse/contract/policies';
+import { Resource, type Policy as PolicyMessage } from '@gatehouse/proto/tenant/v1/tenant';
+
+/** A policy as chat needs it. */
+export interface EnabledPolicy {
+  id: string;
+  /** The tenant for which it holds. */
+  tenantId: string;
+  fromOwner: boolean;
+  name: string;
+  /** Names and patterns by field; fields without any are absent. */
+  selection: Partial<PolicySelect>;
+  per: PolicyPer | null;
+  limits: PolicyLimits;
+  budget: PolicyBudget | null;
+  enforce: boolean;
+  /** The members of limits set by overrides. */
+  overridden: readonly string[];
+}
+
+const resourceOf: Record<keyof PolicyLimits, Resource> = {
+  requests_per_minute: Resource.REQUESTS,
+  tokens_per_minute: Resource.TOKENS,
+  max_concurrent: Resource.CONCURRENCY,
+};
+/** The keys of the record above. */
+const limitNames = Object.keys(resourceOf) as (keyof PolicyLimits)[];
+
+/** A policy for chat, which matches runs with it. */
+export function showEnabledPolicy(policy: EnabledPolicy): PolicyMessage {
+  const { id, name, fromOwner, selection, per, enforce } = policy;
+  return {
+    id,
+    name: fromOwner ? `owner:${name}` : name,
+    ...{ users: selection.users ?? [], groups: selection.groups ?? [], agents: selection.agents ?? [] },
+    ...{ apiKeys: selection.api_keys ?? [], models: selection.models ?? [] },
+    ...(per !== null && { per }),
+    limited: limitedBy(policy),
+    enforce,
+    fromOwner,
+  };
+}
+
+function limitedBy({ limits, budget, overridden }: EnabledPolicy): Resource[] {
+  const names = limitNames.filter((name) => typeof limits[name] === 'number' || overridden.includes(name));
+  return [...names.map((name) => resourceOf[name]), ...(budget === null ? [] : [Resource.BUDGET])];
+}
