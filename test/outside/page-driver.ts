@@ -77,7 +77,9 @@ export async function api<Answer>(
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
-  return { status: response.status, body: (await response.json()) as Answer };
+  const text = await response.text();
+  // A deletion returns nothing.
+  return { status: response.status, body: (text === '' ? undefined : JSON.parse(text)) as Answer };
 }
 
 /** A decimal amount as pages write it. */

@@ -4,7 +4,7 @@
 export const mostRows = 200;
 /** Entities of a drawing: more would be a blot, and the tables beside it have all. */
 export const mostDrawn = 150;
-/** Names of agents, keys or tenants that a page looks up: five pages of a list. */
+/** Items of a list that is read to its end, for their names or as choices: five pages. */
 export const mostNames = 1_000;
 /** Groups of a chart with a colour of their own. */
 export const mostColours = 8;

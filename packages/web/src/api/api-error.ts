@@ -25,6 +25,11 @@ export class ApiError extends Error {
   }
 }
 
+/** The error of a field without a readable value, like the API's. */
+export function unreadable(param: string, message: string): ApiError {
+  return new ApiError(message, { status: 400, code: 'invalid_value', param });
+}
+
 /** The error of a response, in the words of the API. */
 export async function errorOf(response: Response): Promise<ApiError> {
   const requestId = response.headers.get('x-request-id');

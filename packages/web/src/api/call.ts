@@ -1,11 +1,15 @@
 import type { pageHeader } from '@gatehouse/contract/sessions';
 import { ApiError, errorOf } from './api-error.ts';
-import type { AnswerOf, EndpointName, FileName, InputOf } from './endpoints.ts';
+import type { AnswerOf, EndpointName, FileName, InputOf, ItemOf, ListName } from './endpoints.ts';
+import { mostNames } from '../bounds.ts';
 
 /** Calls of the API with the session of the browser. */
 
 /** The type compares it with the contract: an import of its code would bring its shapes into the page. */
 const page: typeof pageHeader = { name: 'x-gatehouse-page', value: '1' };
+
+/** The items of each page of a list read to its end. */
+const pageSize = 200;
 
 export interface CallOptions {
   signal?: AbortSignal | undefined;
@@ -25,6 +29,22 @@ export async function call<Name extends EndpointName>(
   const text = await response.text();
   // The endpoint's answer by its contract, which tests of the API hold it to.
   return (text === '' ? undefined : JSON.parse(text)) as AnswerOf<Name>;
+}
+
+/** The items of a list, page after page, up to a bound. Throws an `ApiError`. */
+export async function callAll<Name extends ListName>(
+  name: Name,
+  input: InputOf<Name>,
+  signal: AbortSignal,
+): Promise<ItemOf<Name>[]> {
+  const items: ItemOf<Name>[] = [];
+  for (let cursor: string | null = ''; cursor !== null && items.length < mostNames;) {
+    const query: Record<string, string | undefined> = { ...input.query, limit: String(pageSize), cursor };
+    const page: AnswerOf<Name> = await call(name, { ...input, query }, { signal });
+    items.push(...page.data);
+    cursor = page.has_more ? page.next_cursor : null;
+  }
+  return items;
 }
 
 /** A file in the response of an endpoint. */

@@ -6,8 +6,8 @@ import { knownError } from './use-answer.ts';
 
 /** A change requested by a person. */
 export interface Action<Name extends EndpointName> {
-  /** Resolves to the answer, or to null after an error, which `error` then is. */
-  run: (input: InputOf<Name>) => Promise<AnswerOf<Name> | null>;
+  /** Resolves to the answer, or to null after an error, which `error` then is. An input may throw one as a function. */
+  run: (input: InputOf<Name> | (() => InputOf<Name>)) => Promise<AnswerOf<Name> | null>;
   isRunning: boolean;
   error: ApiError | null;
 }
@@ -20,12 +20,13 @@ export function useAction<Name extends EndpointName>(name: Name): Action<Name> {
   const [isRunning, setRunning] = useState(false);
   const [error, setError] = useState<ApiError | null>(null);
   const idempotencyKey = useRef('');
-  const run = async (input: InputOf<Name>): Promise<AnswerOf<Name> | null> => {
+  const run: Action<Name>['run'] = async (input) => {
     if (isRunning) return null;
     setRunning(true);
     if (idempotencyKey.current === '') idempotencyKey.current = crypto.randomUUID();
     try {
-      const answer = await call(name, input, { idempotencyKey: idempotencyKey.current });
+      const sent = typeof input === 'function' ? input() : input;
+      const answer = await call(name, sent, { idempotencyKey: idempotencyKey.current });
       idempotencyKey.current = '';
       setError(null);
       return answer;

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import { ApiError } from './api-error.ts';
-import { call } from './call.ts';
-import type { AnswerOf, EndpointName, InputOf } from './endpoints.ts';
+import { call, callAll } from './call.ts';
+import type { AnswerOf, EndpointName, InputOf, ItemOf, ListName } from './endpoints.ts';
 
 /** An answer of the API as far as it is known. The last answer stays while the next one loads. */
 export interface CurrentAnswer<Answer> {
@@ -16,18 +16,37 @@ export function useAnswer<Name extends EndpointName>(
   name: Name,
   input: InputOf<Name> | null,
 ): CurrentAnswer<AnswerOf<Name>> {
-  const [answer, setAnswer] = useState<AnswerOf<Name> | null>(null);
+  const load = (signal: AbortSignal) => (input === null ? null : call(name, input, { signal }));
+  return useLoaded(load, `${name} ${JSON.stringify(input)}`, input !== null);
+}
+
+/** All items of a list, as far as `callAll` has them. With a null input it is not called. */
+export function useItems<Name extends ListName>(
+  name: Name,
+  input: InputOf<Name> | null,
+): CurrentAnswer<ItemOf<Name>[]> {
+  const load = (signal: AbortSignal) => (input === null ? null : callAll(name, input, signal));
+  return useLoaded(load, `${name} ${JSON.stringify(input)}`, input !== null);
+}
+
+/** `key` names the input of `load`, which is null for none. */
+function useLoaded<Answer>(
+  load: (signal: AbortSignal) => Promise<Answer> | null,
+  key: string,
+  isCalled: boolean,
+): CurrentAnswer<Answer> {
+  const [answer, setAnswer] = useState<Answer | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
-  const [isLoading, setLoading] = useState(input !== null);
+  const [isLoading, setLoading] = useState(isCalled);
   const [round, setRound] = useState(0);
-  const key = JSON.stringify(input);
   useEffect(() => {
-    if (input === null) return;
     const leaving = new AbortController();
+    const loaded = load(leaving.signal);
+    if (loaded === null) return;
     setLoading(true);
-    call(name, input, { signal: leaving.signal })
+    loaded
       .then((next) => {
-        setAnswer(next);
+        setAnswer(() => next);
         setError(null);
         setLoading(false);
       })
@@ -37,8 +56,8 @@ export function useAnswer<Name extends EndpointName>(
         setLoading(false);
       });
     return () => leaving.abort();
-    // `key` stands for the input, which is another object with each render.
-  }, [name, key, round]);
+    // `load` is another function with each render.
+  }, [key, round]);
   const reload = useCallback(() => setRound((last) => last + 1), []);
   return { answer, error, isLoading, reload };
 }

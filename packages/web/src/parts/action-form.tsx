@@ -9,7 +9,7 @@ interface ActionFormProps<Name extends EndpointName> {
   /** The verb on its button. */
   label: string;
   name: Name;
-  /** The input of the call, as of the moment of the button. */
+  /** The input of the call, as of the moment of the button. Throws an `ApiError` for an unreadable field. */
   input: () => InputOf<Name>;
   onDone: (answer: AnswerOf<Name>) => void;
   isIncomplete?: boolean;
@@ -29,7 +29,7 @@ export function ActionForm<Name extends EndpointName>(props: ActionFormProps<Nam
     field?.focus();
   }, [action.error]);
   const submit = async (): Promise<void> => {
-    const answer = await action.run(input());
+    const answer = await action.run(input);
     if (answer !== null) onDone(answer);
   };
   return (

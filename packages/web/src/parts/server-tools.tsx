@@ -1,5 +1,5 @@
 import type { WireMcpServer } from '@gatehouse/contract/mcp-servers';
-import { useAnswer } from '../api/use-answer.ts';
+import { useItems } from '../api/use-answer.ts';
 import { Checks } from './checks.tsx';
 import { KnownAnswer } from './known-answer.tsx';
 
@@ -11,13 +11,13 @@ interface ServerToolsProps {
 
 /** The MCP servers of the tenant and their tools, to tick for an agent. */
 export function ServerTools({ value, onChange }: ServerToolsProps) {
-  const known = useAnswer('GET /v1/mcp/servers', { query: { limit: '100' } });
+  const known = useItems('GET /v1/mcp/servers', {});
   return (
     <KnownAnswer known={known}>
-      {({ data }) => (
+      {(servers) => (
         <Checks
           legend="MCP tools"
-          options={optionsOf(data, value)}
+          options={optionsOf(servers, value)}
           value={value}
           onChange={(names) => onChange(withoutRepeats(names))}
           param="tools.mcp_servers"

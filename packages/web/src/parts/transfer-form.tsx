@@ -1,14 +1,31 @@
+import type { Agent } from '@gatehouse/contract/agents';
+import type { ChannelInstance } from '@gatehouse/contract/channel-instances';
+import type { WireMcpServer } from '@gatehouse/contract/mcp-servers';
+import type { Scope } from '@gatehouse/contract/scopes';
 import type { TransferMode, TransferPreview } from '@gatehouse/contract/transfers';
+import type { WebhookEndpoint } from '@gatehouse/contract/webhook-endpoints';
 import type { ComponentChildren } from 'preact';
-import { useAnswer } from '../api/use-answer.ts';
+import { useRef } from 'preact/hooks';
+import { useAnswer, useItems } from '../api/use-answer.ts';
 import { useNames } from '../api/use-names.ts';
-import { resourcesIn, resourceText, transferableTypes, type ResourceText } from '../format/transferred.ts';
+import { trimmed } from '../format/changes.ts';
+import {
+  chosenWithNeeds,
+  resourcesIn,
+  resourceText,
+  transferableTypes,
+  type Needs,
+  type ResourceText,
+} from '../format/transferred.ts';
 import { may } from '../shell/rights.ts';
 import { usePerson } from '../shell/session.tsx';
 import { ActionForm } from './action-form.tsx';
+import { useOfferedAgents } from './agent-choice.tsx';
 import { Checks } from './checks.tsx';
 import { Choice, LinesField, TextField } from './fields.tsx';
 import { KnownAnswer } from './known-answer.tsx';
+import { Problem } from './problem.tsx';
+import { Skeleton } from './skeleton.tsx';
 import { useFields } from './use-fields.ts';
 
 const modes: Record<TransferMode, string> = { copy: 'Copy', move: 'Move' };
@@ -93,7 +110,6 @@ function PlanForm({ source, onCreated, children }: PlanFormProps) {
     ...{ include: ['memory', 'knowledge_graph'], on_conflict: 'fail' },
   });
   const { values, field } = fields;
-  const resources = resourcesIn(values.resources);
   const include = {
     memory: values.include.includes('memory'),
     knowledge_graph: values.include.includes('knowledge_graph'),
@@ -102,10 +118,12 @@ function PlanForm({ source, onCreated, children }: PlanFormProps) {
     <ActionForm
       label="Preview"
       name="POST /v1/tenant/resource-transfers/previews"
-      input={() => ({ body: { ...values, resources, include } })}
+      input={() => ({ body: { ...values, resources: resourcesIn(values.resources), include } })}
       onDone={onCreated}
       isIncomplete={
-        resources.length === 0 || values.target_tenant_id === '' || values.source_tenant_id === ''
+        trimmed(values.resources).length === 0 ||
+        values.target_tenant_id === '' ||
+        values.source_tenant_id === ''
       }
     >
       <Choice label="Mode" {...field('mode')} options={modes} />
@@ -127,40 +145,98 @@ interface OwnResourcesProps {
   param: string;
 }
 
-const firstPage = { query: { limit: '100' } };
-
 /** The resources of the tenant as far as the person may list them. */
-function OwnResources(props: OwnResourcesProps) {
+function OwnResources({ value, onChange, param }: OwnResourcesProps) {
   const person = usePerson();
-  const pageFor = (needs: Parameters<typeof may>[1]) => (may(person, needs) ? firstPage : null);
-  const agents = useAnswer('GET /v1/agents', pageFor({ scope: 'agents.read' }));
-  const servers = useAnswer('GET /v1/mcp/servers', pageFor({ scope: 'mcp.write' }));
-  const channels = useAnswer('GET /v1/channels/instances', pageFor({ scope: 'channels.read' }));
-  const endpoints = useAnswer('GET /v1/webhooks/endpoints', pageFor({ scope: 'webhooks.write' }));
+  const inputFor = (scope: Scope) => (may(person, { scope }) ? {} : null);
+  const { known: agents, search } = useOfferedAgents();
+  const servers = useItems('GET /v1/mcp/servers', inputFor('mcp.write'));
+  const channels = useItems('GET /v1/channels/instances', inputFor('channels.read'));
+  const endpoints = useItems('GET /v1/webhooks/endpoints', inputFor('webhooks.write'));
+  const lists = [agents, servers, channels, endpoints];
+  // A choice before all of them have come would lack what it needs.
+  const isAwaited = lists.some(({ answer, isLoading }) => answer === null && isLoading);
+  const resources = {
+    agents: agents.answer?.data ?? [],
+    servers: servers.answer ?? [],
+    channels: channels.answer ?? [],
+    endpoints: endpoints.answer ?? [],
+  };
+  const labels = useRef(new Map<ResourceText, string>());
   const listed = [
-    ...options('agent', agents.answer?.data),
-    ...options('mcp_server', servers.answer?.data),
-    ...options('channel_instance', channels.answer?.data),
-    ...options('webhook_endpoint', endpoints.answer?.data),
+    ...options('agent', resources.agents),
+    ...options('mcp_server', resources.servers),
+    ...options('channel_instance', resources.channels),
+    ...options('webhook_endpoint', resources.endpoints),
+  ];
+  for (const [resource, label] of listed) labels.current.set(resource, label);
+  // The choice from another search stays in sight.
+  const names = new Set(listed.map(([resource]) => resource));
+  const others = value.filter((resource) => !names.has(resource));
+  const offered = [
+    ...others.map((other): [ResourceText, string] => [other, labels.current.get(other) ?? other]),
+    ...listed,
   ];
   return (
-    <KnownAnswer known={agents}>
-      {() => (
-        <>
-          <Checks legend="Resources" options={listed} {...props} />
-          <p class="faint">
-            What a resource needs goes with it: the MCP servers of an agent, the agent of a channel or a
-            webhook.
-          </p>
-        </>
+    <div class={isAwaited ? 'known awaited' : 'known'} aria-busy={isAwaited}>
+      {lists.map(({ error, reload }, index) => (
+        <Problem key={index} error={error} onRetry={reload} />
+      ))}
+      {search}
+      {isAwaited ? (
+        <Skeleton />
+      ) : (
+        <Checks
+          legend="Resources"
+          options={offered}
+          value={value}
+          onChange={(next) => onChange(chosenWithNeeds(value, next, needsIn(resources)))}
+          param={param}
+        />
       )}
-    </KnownAnswer>
+      <p class="faint">
+        What a resource needs is chosen with it: the MCP servers of an agent, the agent of a channel or a
+        webhook.
+      </p>
+    </div>
   );
+}
+
+interface ListedResources {
+  agents: readonly Agent[];
+  servers: readonly WireMcpServer[];
+  channels: readonly ChannelInstance[];
+  endpoints: readonly WebhookEndpoint[];
+}
+
+/** The needs of each resource. */
+function needsIn({ agents, servers, channels, endpoints }: ListedResources): Needs {
+  const serverOf = new Map(servers.map(({ id, name }) => [name, resourceText('mcp_server', id)]));
+  return new Map([
+    ...agents.map(({ id, tools }): [ResourceText, ResourceText[]] => [
+      resourceText('agent', id),
+      tools.mcp_servers.flatMap((chosen) => serverOf.get(serverIn(chosen)) ?? []),
+    ]),
+    ...channels.map(({ id, agent_id: agent }): [ResourceText, ResourceText[]] => [
+      resourceText('channel_instance', id),
+      [resourceText('agent', agent)],
+    ]),
+    ...endpoints.map(({ id, agent_id: agent }): [ResourceText, ResourceText[]] => [
+      resourceText('webhook_endpoint', id),
+      [resourceText('agent', agent)],
+    ]),
+  ]);
+}
+
+/** The server of `SERVER` or `SERVER/TOOL`. */
+function serverIn(chosen: string): string {
+  const [server = ''] = chosen.split('/');
+  return server;
 }
 
 function options(
   type: keyof typeof transferableTypes,
-  resources: readonly { id: string; name: string }[] = [],
+  resources: readonly { id: string; name: string }[],
 ): [ResourceText, string][] {
   return resources.map(({ id, name }) => [resourceText(type, id), `${transferableTypes[type]}: ${name}`]);
 }
