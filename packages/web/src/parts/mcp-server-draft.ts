@@ -1,5 +1,7 @@
-import type { McpAuth } from '@gatehouse/contract/mcp-auth';
+import type { McpAuth, McpAuthView } from '@gatehouse/contract/mcp-auth';
 import type { McpTransport, WireMcpServer } from '@gatehouse/contract/mcp-servers';
+import { unreadable } from '../api/api-error.ts';
+import { trimmed } from '../format/changes.ts';
 
 export const logins: Record<McpAuth['type'] | 'oauth_per_user', string> = {
   none: 'None',
@@ -30,23 +32,34 @@ export interface ServerDraft {
   scope: string;
   /** A token or client secret; empty where one is stored. */
   secret: string;
-  /** `Name: value`, one each. */
+  /** `Name: value`, one each; without a value where one is stored. */
   headers: readonly string[];
+  /** Whether the gateway has a secret, which is never shown. */
+  isSecretStored: boolean;
 }
 
 export const newServer: ServerDraft = {
   ...{ name: '', url: '', transport: 'auto', timeout_ms: '60000', trust: 'pin' },
   ...{ login: 'none', client: '', scope: '', secret: '', headers: [] },
+  isSecretStored: false,
 };
 
 export function serverDraft({ name, url, transport, timeout_ms, trust, auth }: WireMcpServer): ServerDraft {
   const isOauth = auth.type === 'oauth' || auth.type === 'oauth_client_credentials';
   return {
-    ...{ name, url, transport, trust, timeout_ms: String(timeout_ms), secret: '', headers: [] },
+    ...{ name, url, transport, trust, timeout_ms: String(timeout_ms), secret: '' },
     login: auth.type === 'oauth' && auth.per_user ? 'oauth_per_user' : auth.type,
     client: isOauth ? (auth.client_id ?? '') : '',
     scope: isOauth ? (auth.scope ?? '') : '',
+    headers: auth.type === 'headers' ? auth.headers.map((header) => `${header.name}:`) : [],
+    isSecretStored: isSecretStored(auth),
   };
+}
+
+function isSecretStored(auth: McpAuthView): boolean {
+  if (auth.type === 'bearer') return auth.token_set;
+  if (auth.type === 'headers') return auth.headers.some((header) => header.set);
+  return auth.type !== 'none' && auth.client_secret_set;
 }
 
 /** The settings of a draft as the API takes them, without authentication. */
@@ -75,15 +88,50 @@ export function authOf({ login, client, scope, secret, headers }: ServerDraft): 
   }
 }
 
-/** Whether a person has changed the authentication: stored secrets are not shown, so they are sent only then. */
-export function isAuthChanged(before: ServerDraft, after: ServerDraft): boolean {
-  return JSON.stringify(authOf(before)) !== JSON.stringify(authOf(after));
+/**
+ * Whether a change of a server has to send the authentication: the API stores it as a whole, and forgets the secrets with
+ * another origin. Stored secrets stay otherwise.
+ */
+export function isAuthSent(before: ServerDraft, after: ServerDraft): boolean {
+  const isMoved = before.isSecretStored && originOf(before.url) !== originOf(after.url);
+  return isMoved || JSON.stringify(authFields(before)) !== JSON.stringify(authFields(after));
 }
 
+/** Whether a person has to type a stored secret again, since it would be lost by the change. */
+export function isSecretRepeated(before: ServerDraft, after: ServerDraft): boolean {
+  const isSame = typeOf(before.login) === typeOf(after.login) && before.client === after.client;
+  return before.isSecretStored && isSame && isAuthSent(before, { ...after, secret: before.secret });
+}
+
+/** The fields that a login uses. */
+function authFields({ login, client, scope, secret, headers }: ServerDraft) {
+  if (login === 'none') return { login };
+  if (login === 'bearer') return { login, secret };
+  return login === 'headers' ? { login, headers: trimmed(headers) } : { login, client, scope, secret };
+}
+
+function typeOf(login: Login): McpAuth['type'] {
+  return login === 'oauth_per_user' ? 'oauth' : login;
+}
+
+function originOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : '';
+}
+
+/** The headers of lines. Throws an `ApiError` about a line without a name or a value, or with the name of another. */
 function headersIn(lines: readonly string[]): Record<string, string> {
-  const pairs = lines.flatMap((line): [string, string][] => {
+  const headers = new Map<string, [name: string, value: string]>();
+  for (const line of trimmed(lines)) {
     const colon = line.indexOf(':');
-    return colon < 1 ? [] : [[line.slice(0, colon).trim(), line.slice(colon + 1).trim()]];
-  });
-  return Object.fromEntries(pairs);
+    if (colon < 1) throw wrong(`“${line}” is no header. Write NAME: VALUE.`);
+    const [name, value] = [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
+    if (value === '') throw wrong(`${name} has no value. Stored values are not shown: type all of them.`);
+    if (headers.has(name.toLowerCase())) throw wrong(`${name} is there twice.`);
+    headers.set(name.toLowerCase(), [name, value]);
+  }
+  return Object.fromEntries(headers.values());
+}
+
+function wrong(message: string): Error {
+  return unreadable('auth.headers', message);
 }

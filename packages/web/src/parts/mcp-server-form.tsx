@@ -4,7 +4,8 @@ import { ActionForm } from './action-form.tsx';
 import { Choice, LinesField, TextField } from './fields.tsx';
 import {
   authOf,
-  isAuthChanged,
+  isAuthSent,
+  isSecretRepeated,
   logins,
   newServer,
   serverBody,
@@ -28,7 +29,7 @@ export function NewMcpServerForm({ onCreated }: { onCreated: (created: WireMcpSe
       input={() => ({ body: { ...serverBody(values), auth: authOf(values) } })}
       onDone={onCreated}
     >
-      <ServerFields fields={fields} isNew />
+      <ServerFields fields={fields} secret="new" />
     </ActionForm>
   );
 }
@@ -38,7 +39,7 @@ interface McpServerFormProps {
   onDone: () => void;
 }
 
-/** Changes a server. Its secrets stay unless the authentication changes. */
+/** Changes a server. Its secrets stay unless the authentication changes, for which they are typed again. */
 export function McpServerForm({ server, onDone }: McpServerFormProps) {
   const before = serverDraft(server);
   const fields = useFields(before);
@@ -47,17 +48,31 @@ export function McpServerForm({ server, onDone }: McpServerFormProps) {
     params: { id: server.id },
     body: {
       ...changesOf(serverBody(before), serverBody(values)),
-      ...(isAuthChanged(before, values) && { auth: authOf(values) }),
+      ...(isAuthSent(before, values) && { auth: authOf(values) }),
     },
   });
   return (
     <ActionForm label="Save" name="PATCH /v1/mcp/servers/{id}" input={input} onDone={onDone}>
-      <ServerFields fields={fields} isNew={values.login !== before.login} />
+      <ServerFields fields={fields} secret={secretState(before, values)} />
     </ActionForm>
   );
 }
 
-function ServerFields({ fields, isNew }: { fields: Fields; isNew: boolean }) {
+/** Whether a secret is typed for the first time, left as it is stored, or typed again to survive the change. */
+type SecretState = 'new' | 'kept' | 'repeated';
+
+function secretState(before: ServerDraft, values: ServerDraft): SecretState {
+  if (isSecretRepeated(before, values)) return 'repeated';
+  return isAuthSent(before, values) ? 'new' : 'kept';
+}
+
+const secretHints: Record<SecretState, string> = {
+  new: 'It is never shown again',
+  kept: 'Empty: unchanged',
+  repeated: 'Type it again: the authentication is stored as a whole',
+};
+
+function ServerFields({ fields, secret }: { fields: Fields; secret: SecretState }) {
   const { field } = fields;
   return (
     <>
@@ -70,9 +85,14 @@ function ServerFields({ fields, isNew }: { fields: Fields; isNew: boolean }) {
       />
       <TextField label="URL" {...field('url')} isRequired maxLength={2_000} />
       <Choice label="Authentication" {...field('login')} options={logins} />
-      <AuthFields fields={fields} isNew={isNew} />
+      <AuthFields fields={fields} state={secret} />
       <Choice label="Transport" {...field('transport')} options={transports} />
-      <TextField label="Time-out of a call in milliseconds" {...field('timeout_ms')} isRequired isWhole />
+      <TextField
+        label="Time-out of a call in milliseconds"
+        {...field('timeout_ms')}
+        isRequired
+        isNumber="whole"
+      />
       <Choice
         label="Changed tools"
         {...field('trust')}
@@ -83,11 +103,10 @@ function ServerFields({ fields, isNew }: { fields: Fields; isNew: boolean }) {
   );
 }
 
-function AuthFields({ fields: { values, field }, isNew }: { fields: Fields; isNew: boolean }) {
+function AuthFields({ fields: { values, field }, state }: { fields: Fields; state: SecretState }) {
   const { login, client } = values;
   const needsClient = login === 'oauth_client_credentials';
   const needsSecret = login === 'bearer' || needsClient;
-  const hint = isNew ? 'It is never shown again' : 'Empty: unchanged';
   return (
     <>
       {login === 'headers' ? (
@@ -95,7 +114,11 @@ function AuthFields({ fields: { values, field }, isNew }: { fields: Fields; isNe
           label="Headers"
           {...field('headers')}
           param="auth.headers"
-          hint={`One per line, as Name: value. ${hint}`}
+          hint={
+            state === 'new'
+              ? 'One per line, as NAME: VALUE. They are never shown again'
+              : 'One per line, as NAME: VALUE. Stored values are not shown: to change one, type all of them'
+          }
         />
       ) : null}
       {login.startsWith('oauth') ? (
@@ -122,8 +145,8 @@ function AuthFields({ fields: { values, field }, isNew }: { fields: Fields; isNe
           {...field('secret')}
           param={login === 'bearer' ? 'auth.token' : 'auth.client_secret'}
           maxLength={8_192}
-          isRequired={needsSecret && isNew}
-          hint={hint}
+          isRequired={state === 'repeated' || (needsSecret && state === 'new')}
+          hint={secretHints[state]}
         />
       ) : null}
     </>
