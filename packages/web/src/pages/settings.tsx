@@ -80,10 +80,15 @@ function SettingsForm({ settings }: { settings: AdminTenantSettings }) {
           options={contents}
           hint="Previews are the beginning of each prompt and response. Full content adds messages, tool calls and passages from memory of new runs, encrypted, for admins and the user of the run"
         />
-        <TextField label="Preview length in characters" {...field('chars')} isRequired isWhole />
+        <TextField label="Preview length in characters" {...field('chars')} isRequired isNumber="whole" />
         <Choice label="Personal API keys" {...field('keys')} options={onOff} />
-        <TextField label="Personal keys per user" {...field('keysEach')} isRequired isWhole />
-        <TextField label="Max lifetime of a personal key, in days" {...field('days')} isRequired isWhole />
+        <TextField label="Personal keys per user" {...field('keysEach')} isRequired isNumber="whole" />
+        <TextField
+          label="Max lifetime of a personal key, in days"
+          {...field('days')}
+          isRequired
+          isNumber="whole"
+        />
       </ActionForm>
       <p role="status">{note}</p>
     </>

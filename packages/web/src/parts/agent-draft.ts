@@ -1,16 +1,23 @@
 import type { Agent, PatchAgent } from '@gatehouse/contract/agents';
-import { changesOf, fieldText, textOrNull, trimmed } from '../format/changes.ts';
+import { fieldText, mergePatchOf, textOrNull, trimmed } from '../format/changes.ts';
 
 /** The parameters with a field of their own. */
 const known = ['temperature', 'max_tokens'] as const;
 
 type PlainFields = Pick<
   Agent,
-  'key' | 'name' | 'description' | 'model' | 'system_prompt' | 'status' | 'visibility' | 'tools' | 'memory'
+  'key' | 'name' | 'description' | 'model' | 'system_prompt' | 'status' | 'visibility'
 >;
 
-/** The fields of an agent. */
+/** An object with some of its members as text, as a person types them. */
+type AsText<Whole, Name extends keyof Whole> = Omit<Whole, Name> & Record<Name, string>;
+export type ToolsDraft = AsText<Agent['tools'], 'max_iterations' | 'max_cost_usd'>;
+export type MemoryDraft = AsText<Agent['memory'], 'recall_limit' | 'min_score'>;
+
+/** The fields of an agent: numbers are text until they are sent. */
 export interface AgentDraft extends PlainFields, Record<(typeof known)[number], string> {
+  tools: ToolsDraft;
+  memory: MemoryDraft;
   model_fallbacks: readonly string[];
   /** All other parameters, as JSON. */
   parameters: string;
@@ -21,15 +28,25 @@ export const newAgent: AgentDraft = {
   ...{ key: '', name: '', description: '', model: '', system_prompt: '', model_fallbacks: [] },
   ...{ temperature: '', max_tokens: '', parameters: '', owner_user_id: '' },
   ...{ status: 'active', visibility: 'tenant' },
-  tools: { mcp_servers: [], builtin: [], web_hosts: [], max_iterations: 10, max_cost_usd: null },
-  memory: { enabled: false, recall_limit: 5, min_score: 0.25, write: false, analyser: 'english' },
+  tools: { mcp_servers: [], builtin: [], web_hosts: [], max_iterations: '10', max_cost_usd: '' },
+  memory: { enabled: false, recall_limit: '5', min_score: '0.25', write: false, analyser: 'english' },
 };
 
 export function agentDraft(agent: Agent): AgentDraft {
   const { key, name, description, model, system_prompt, status, visibility, tools, memory } = agent;
   const { temperature, max_tokens: most, ...others } = agent.parameters;
   return {
-    ...{ key, name, description, model, system_prompt, status, visibility, tools, memory },
+    ...{ key, name, description, model, system_prompt, status, visibility },
+    tools: {
+      ...tools,
+      max_iterations: String(tools.max_iterations),
+      max_cost_usd: fieldText(tools.max_cost_usd),
+    },
+    memory: {
+      ...memory,
+      recall_limit: String(memory.recall_limit),
+      min_score: String(memory.min_score),
+    },
     model_fallbacks: agent.model_fallbacks,
     ...{ temperature: numberText(temperature), max_tokens: numberText(most) },
     parameters: Object.keys(others).length === 0 ? '' : JSON.stringify(others, null, 2),
@@ -44,13 +61,21 @@ export function hasParameters({ parameters }: AgentDraft): boolean {
 
 /** An agent of a draft as the API takes it. */
 export function agentBody(draft: AgentDraft) {
-  const { temperature, max_tokens: most, parameters, owner_user_id: owner, tools, ...rest } = draft;
+  const { temperature, max_tokens: most, parameters, owner_user_id: owner, ...rest } = draft;
+  const { tools, memory } = draft;
   return {
     ...rest,
     tools: {
       ...tools,
       mcp_servers: trimmed(tools.mcp_servers),
       web_hosts: trimmed(tools.web_hosts),
+      max_iterations: Number(tools.max_iterations),
+      max_cost_usd: textOrNull(tools.max_cost_usd),
+    },
+    memory: {
+      ...memory,
+      recall_limit: Number(memory.recall_limit),
+      min_score: Number(memory.min_score),
     },
     model_fallbacks: trimmed(draft.model_fallbacks),
     owner_user_id: draft.visibility === 'private' ? textOrNull(owner) : null,
@@ -68,17 +93,9 @@ export function newAgentBody(draft: AgentDraft) {
   return { ...body, ...(name !== '' && { name }), ...(owner !== null && { owner_user_id: owner }) };
 }
 
-/** The changes of a person as a merge patch (RFC 7396): a removed parameter becomes null. */
+/** The changes of a person: what is left as it was may have been changed elsewhere. */
 export function agentChanges(before: AgentDraft, draft: AgentDraft): PatchAgent {
-  const [old, now] = [agentBody(before), agentBody(draft)];
-  const { parameters, ...changes } = changesOf(old, now);
-  if (parameters === undefined) return changes;
-  const gone = Object.keys(old.parameters).filter((name) => !Object.hasOwn(now.parameters, name));
-  const removed = Object.fromEntries(gone.map((name) => [name, null]));
-  return {
-    ...changes,
-    parameters: { ...changesOf<Record<string, unknown>>(old.parameters, now.parameters), ...removed },
-  };
+  return mergePatchOf(agentBody(before), agentBody(draft));
 }
 
 function numberText(value: unknown): string {

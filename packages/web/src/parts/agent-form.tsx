@@ -108,9 +108,10 @@ function ModelFields({ fields: { values, field } }: { fields: Fields }) {
         label="Temperature"
         {...field('temperature')}
         param="parameters.temperature"
+        isNumber="decimal"
         hint="From 0 to 2. Empty: the default of the model"
       />
-      <TextField label="Max tokens" {...field('max_tokens')} param="parameters.max_tokens" isWhole />
+      <TextField label="Max tokens" {...field('max_tokens')} param="parameters.max_tokens" isNumber="whole" />
       <LongTextField
         label="Other parameters"
         {...field('parameters')}

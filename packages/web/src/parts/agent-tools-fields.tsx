@@ -1,13 +1,10 @@
-import type { Agent } from '@gatehouse/contract/agents';
 import type { BuiltinToolName } from '@gatehouse/contract/builtin-tools';
 import { may } from '../shell/rights.ts';
 import { usePerson } from '../shell/session.tsx';
+import type { MemoryDraft, ToolsDraft } from './agent-draft.ts';
 import { Checks } from './checks.tsx';
 import { Choice, LinesField, TextField } from './fields.tsx';
 import { ServerTools } from './server-tools.tsx';
-
-type Tools = Agent['tools'];
-type Memory = Agent['memory'];
 
 const builtin: Record<BuiltinToolName, string> = {
   web_fetch: 'Fetch web pages',
@@ -29,7 +26,7 @@ interface FieldsProps<Value> {
 }
 
 /** The tools of an agent. */
-export function AgentToolsFields({ value, onChange }: FieldsProps<Tools>) {
+export function AgentToolsFields({ value, onChange }: FieldsProps<ToolsDraft>) {
   const maySeeServers = may(usePerson(), { scope: 'mcp.write' });
   const setServers = (names: readonly string[]): void => onChange({ mcp_servers: [...names] });
   return (
@@ -63,16 +60,17 @@ export function AgentToolsFields({ value, onChange }: FieldsProps<Tools>) {
       )}
       <TextField
         label="Max iterations"
-        value={String(value.max_iterations)}
-        isWhole
+        value={value.max_iterations}
+        isNumber="whole"
         isRequired
-        onChange={(text) => onChange({ max_iterations: Number(text) })}
+        onChange={(text) => onChange({ max_iterations: text })}
         param="tools.max_iterations"
       />
       <TextField
         label="Max cost in USD"
-        value={value.max_cost_usd ?? ''}
-        onChange={(text) => onChange({ max_cost_usd: text === '' ? null : text })}
+        value={value.max_cost_usd}
+        isNumber="decimal"
+        onChange={(text) => onChange({ max_cost_usd: text })}
         hint="The agent calls no more tools beyond it. Empty: no limit"
         param="tools.max_cost_usd"
       />
@@ -81,7 +79,7 @@ export function AgentToolsFields({ value, onChange }: FieldsProps<Tools>) {
 }
 
 /** The memory of an agent in its turns. */
-export function AgentMemoryFields({ value, onChange }: FieldsProps<Memory>) {
+export function AgentMemoryFields({ value, onChange }: FieldsProps<MemoryDraft>) {
   const chosen = memoryOptions.flatMap(([name]) => (value[name] ? [name] : []));
   return (
     <>
@@ -95,17 +93,18 @@ export function AgentMemoryFields({ value, onChange }: FieldsProps<Memory>) {
         <>
           <TextField
             label="Recall limit"
-            value={String(value.recall_limit)}
-            isWhole
+            value={value.recall_limit}
+            isNumber="whole"
             isRequired
-            onChange={(text) => onChange({ recall_limit: Number(text) })}
+            onChange={(text) => onChange({ recall_limit: text })}
             param="memory.recall_limit"
           />
           <TextField
             label="Minimum score"
-            value={String(value.min_score)}
+            value={value.min_score}
+            isNumber="decimal"
             isRequired
-            onChange={(text) => onChange({ min_score: Number(text) })}
+            onChange={(text) => onChange({ min_score: text })}
             hint="From 0 to 1: passages below it are not recalled"
             param="memory.min_score"
           />

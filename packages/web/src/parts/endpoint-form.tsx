@@ -104,7 +104,7 @@ function EndpointFields({ fields, children }: { fields: Fields; children: Compon
       <TextField
         label="Deliveries per minute"
         {...field('rate_limit_per_minute')}
-        isWhole
+        isNumber="whole"
         hint="Empty: no limit of its own"
       />
       <LinesField

@@ -14,12 +14,17 @@ interface FieldProps<Value = string> {
 interface TextFieldProps extends FieldProps {
   isRequired?: boolean;
   maxLength?: number;
-  /** Whether it is a whole number: the browser refuses anything else. */
-  isWhole?: true;
+  /** The kind of number: the browser refuses anything else, and says so. */
+  isNumber?: keyof typeof numbers;
 }
 
+const numbers = {
+  whole: { inputMode: 'numeric', pattern: '[0-9]*', title: 'A whole number' },
+  decimal: { inputMode: 'decimal', pattern: '[0-9]+([.][0-9]+)?', title: 'A number, such as 0.25' },
+} as const;
+
 export function TextField(props: TextFieldProps) {
-  const { value, onChange, isRequired, maxLength, isWhole } = props;
+  const { value, onChange, isRequired, maxLength, isNumber } = props;
   return (
     <Field {...props}>
       {(attributes) => (
@@ -29,7 +34,7 @@ export function TextField(props: TextFieldProps) {
           value={value}
           required={isRequired ?? false}
           maxLength={maxLength ?? 200}
-          {...(isWhole && { inputMode: 'numeric', pattern: '[0-9]*' })}
+          {...(isNumber !== undefined && numbers[isNumber])}
           autocomplete="off"
           onInput={({ currentTarget }) => onChange(currentTarget.value)}
         />

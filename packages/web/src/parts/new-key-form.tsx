@@ -1,5 +1,5 @@
 import type { ApiKey } from '@gatehouse/contract/keys';
-import { scopesOf, type Scope } from '@gatehouse/contract/scopes';
+import { grants, scopesOf, type Scope } from '@gatehouse/contract/scopes';
 import { numberOrNull, textOrNull } from '../format/changes.ts';
 import { daysFromNow } from '../format/times.ts';
 import { usePerson } from '../shell/session.tsx';
@@ -34,7 +34,7 @@ export function NewKeyForm({ onCreated }: { onCreated: (key: string) => void }) 
     left: [],
   });
   const { role, left } = values;
-  const offered = scopesOf(role).filter((scope) => person.scopes.includes(scope));
+  const offered = scopesOf(role).filter((scope) => grants(person.scopes, scope));
   const chosen = offered.filter((scope) => !left.includes(scope));
   // Those of another role stay left out.
   const leaveAllBut = (remaining: readonly Scope[]): void =>
@@ -60,7 +60,12 @@ export function NewKeyForm({ onCreated }: { onCreated: (key: string) => void }) 
         hint="Binds the key to one person. Empty: the key may name a user with each request."
       />
       <Choice label="Expires" {...field('expires_at')} options={lives} />
-      <TextField label="Budget in USD" {...field('budget')} hint="Empty: the budget of the tenant" />
+      <TextField
+        label="Budget in USD"
+        {...field('budget')}
+        isNumber="decimal"
+        hint="Empty: the budget of the tenant"
+      />
       <Choice label="Budget per" {...field('period')} options={periods} />
       <RateFields field={field} hint="Empty: the limit of the tenant" />
       <Checks

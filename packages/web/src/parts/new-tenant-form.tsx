@@ -19,7 +19,12 @@ export function NewTenantForm({ onCreated }: { onCreated: (adminKey: string) => 
       <TextField label="Slug" {...field('slug')} isRequired hint="Lower case, for URLs and logs" />
       <TextField label="Name" {...field('name')} isRequired />
       <TextField label="Time zone" {...field('timezone')} isRequired hint="For example Europe/Berlin" />
-      <TextField label="Monthly budget in USD" {...field('budget')} hint="Empty: no budget" />
+      <TextField
+        label="Monthly budget in USD"
+        {...field('budget')}
+        isNumber="decimal"
+        hint="Empty: no budget"
+      />
     </ActionForm>
   );
 }

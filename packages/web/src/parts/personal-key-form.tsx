@@ -1,4 +1,4 @@
-import { scopesOf, type Scope } from '@gatehouse/contract/scopes';
+import { grants, scopesOf, type Scope } from '@gatehouse/contract/scopes';
 import { daysFromNow } from '../format/times.ts';
 import { usePerson } from '../shell/session.tsx';
 import { ActionForm } from './action-form.tsx';
@@ -11,7 +11,7 @@ const lives = { '': 'at the latest date allowed', '1': 'tomorrow', '7': 'in 7 da
 /** Creates a key of the person's own. */
 export function PersonalKeyForm({ onCreated }: { onCreated: (key: string) => void }) {
   const { scopes } = usePerson();
-  const offered: readonly Scope[] = scopesOf('user').filter((scope) => scopes.includes(scope));
+  const offered: readonly Scope[] = scopesOf('user').filter((scope) => grants(scopes, scope));
   const { values, field } = useFields({ name: '', life: '', scopes: offered });
   const input = () => {
     const { name, life } = values;

@@ -12,7 +12,14 @@ export function RateFields({ field, hint }: RateFieldsProps) {
   return (
     <>
       {(Object.entries(rates) as [Rate, string][]).map(([name, label]) => (
-        <TextField key={name} label={label} {...field(name)} param={`limits.${name}`} isWhole hint={hint} />
+        <TextField
+          key={name}
+          label={label}
+          {...field(name)}
+          param={`limits.${name}`}
+          isNumber="whole"
+          hint={hint}
+        />
       ))}
     </>
   );

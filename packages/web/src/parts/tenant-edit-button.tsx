@@ -34,9 +34,15 @@ function TenantForm({ tenant, onDone }: TenantEditProps) {
       <TextField label="Name" {...field('name')} isRequired />
       <TextField label="Slug" {...field('slug')} isRequired hint="Lower case, for URLs and logs" />
       <TextField label="Time zone" {...field('timezone')} isRequired hint="For example Europe/Berlin" />
-      <TextField label="Retention in days" {...field('retention_days')} isRequired isWhole />
+      <TextField label="Retention in days" {...field('retention_days')} isRequired isNumber="whole" />
       <RateFields field={field} hint="Empty: no limit" />
-      <TextField label="Budget in USD" {...field('usd')} param="budget" hint="Empty: no budget" />
+      <TextField
+        label="Budget in USD"
+        {...field('usd')}
+        param="budget"
+        isNumber="decimal"
+        hint="Empty: no budget"
+      />
       <Choice label="Budget period" {...field('period')} options={periods} />
       <LongTextField
         label="Allowed models"
