@@ -1,5 +1,6 @@
 import type { ChannelInstance, ChannelType } from '@gatehouse/contract/channel-instances';
 import { besideAddress, pastedAddress } from '../format/addresses.ts';
+import { setWebhookOf } from '../format/snippets.ts';
 import { AddressToPaste } from './address-to-paste.tsx';
 import type { CreatedChannel } from './channel-form.tsx';
 import { NewSecret, Snippet } from './new-secret.tsx';
@@ -26,7 +27,7 @@ export function ChannelNextSteps({ channel }: { channel: Pick<ChannelInstance, '
         <AddressToPaste label="Callback URL of the app" url={besideAddress(url, zaloCallback)} />
       ) : null}
       <p>{steps[type]}</p>
-      {type === 'telegram' ? <Snippet label="setWebhook" text={setWebhook(url)} /> : null}
+      {type === 'telegram' ? <Snippet label="setWebhook" text={setWebhookOf(pastedAddress(url))} /> : null}
     </>
   );
 }
@@ -44,14 +45,4 @@ export function ChannelCreated({ created, close }: { created: CreatedChannel; cl
       </p>
     </>
   );
-}
-
-function setWebhook(url: string): string {
-  const body = JSON.stringify({
-    url: pastedAddress(url),
-    secret_token: 'SECRET_TOKEN',
-    allowed_updates: ['message'],
-  });
-  return `curl -sS 'https://api.telegram.org/botBOT_TOKEN/setWebhook' \\
-  -H 'Content-Type: application/json' -d '${body}'`;
 }

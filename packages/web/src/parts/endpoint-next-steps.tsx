@@ -1,5 +1,6 @@
 import type { WebhookEndpoint, WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
 import { pastedAddress } from '../format/addresses.ts';
+import { deliveryOf } from '../format/snippets.ts';
 import { AddressToPaste } from './address-to-paste.tsx';
 import type { CreatedEndpoint } from './endpoint-form.tsx';
 import { NewSecret, Snippet } from './new-secret.tsx';
@@ -31,7 +32,10 @@ export function EndpointNextSteps({ endpoint, secret = 'SECRET' }: NextStepsProp
       <p>
         <strong>Try it</strong> with a signed delivery:
       </p>
-      <Snippet label="A delivery" text={deliveryOf(endpoint, secret)} />
+      <Snippet
+        label="A delivery"
+        text={deliveryOf({ ...endpoint, url: pastedAddress(endpoint.url) }, secret)}
+      />
     </>
   );
 }
@@ -50,21 +54,4 @@ export function EndpointCreated({ created, close }: { created: CreatedEndpoint; 
       </p>
     </>
   );
-}
-
-function deliveryOf(
-  { id, url, scheme, header, encoding, prefix }: NextStepsProps['endpoint'],
-  secret: string,
-) {
-  const payload = JSON.stringify({ input: 'Say hello.' });
-  if (scheme === 'token')
-    return `curl -sS '${pastedAddress(url)}' \\
-  -H 'Authorization: Bearer ${secret}' -H 'Content-Type: application/json' \\
-  -d '${payload}'`;
-  const hmac =
-    scheme === 'hmac'
-      ? ` --header '${header ?? ''}' --encoding ${encoding ?? 'hex'} --prefix '${prefix ?? ''}'`
-      : '';
-  return `export GATEHOUSE_WEBHOOK_SECRET='${secret}'
-echo '${payload}' | gatehouse webhooks send --endpoint ${id} --scheme ${scheme}${hmac}`;
 }
