@@ -62,6 +62,8 @@ export function Usage() {
   );
 }
 
+const runs = { id: '', name: 'Runs' };
+
 function RunsByDay({ summary, period }: { summary: UsageSummary; period: Period }) {
   const { first, last } = period.days;
   const bars = useMemo(() => {
@@ -71,7 +73,7 @@ function RunsByDay({ summary, period }: { summary: UsageSummary; period: Period 
       if (group === undefined) return { label: dayLabel(day), segments: [] };
       const { requests } = group;
       const figures = { value: requests, text: count(requests), exact: String(requests) };
-      return { label: dayLabel(day), segments: [{ group: 'Runs', ...figures }] };
+      return { label: dayLabel(day), segments: [{ group: runs, ...figures }] };
     });
   }, [summary, first, last]);
   const label = `Runs by day, ${dayLabel(first)} to ${dayLabel(last)}`;

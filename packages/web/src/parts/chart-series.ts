@@ -6,9 +6,14 @@ export interface Bar {
   segments: readonly Segment[];
 }
 
+/** A group with one colour in all bars: another one may have the same name. */
+export interface ChartGroup {
+  id: string;
+  name: string;
+}
+
 export interface Segment {
-  /** The name of the group, which has one colour in all bars. */
-  group: string;
+  group: ChartGroup;
   /** For the height alone. */
   value: number;
   /** The figure as people read it. */
@@ -24,21 +29,27 @@ export interface DrawnSeries {
   values: readonly number[];
 }
 
-/** The groups of bars, those with most first. */
-export function orderedGroups(bars: readonly Bar[]): string[] {
-  const sums = new Map<string, number>();
+/** The groups of bars, those with most first. Several of one name have the end of their ids with it. */
+export function orderedGroups(bars: readonly Bar[]): ChartGroup[] {
+  const sums = new Map<string, { group: ChartGroup; sum: number }>();
   for (const { segments } of bars)
-    for (const { group, value } of segments) sums.set(group, (sums.get(group) ?? 0) + value);
-  return [...sums].toSorted((one, other) => other[1] - one[1]).map(([group]) => group);
+    for (const { group, value } of segments)
+      sums.set(group.id, { group, sum: (sums.get(group.id)?.sum ?? 0) + value });
+  const groups = [...sums.values()].toSorted((one, other) => other.sum - one.sum).map(({ group }) => group);
+  const named = Map.groupBy(groups, ({ name }) => name);
+  return groups.map(({ id, name }) => ({
+    id,
+    name: named.get(name)?.length === 1 ? name : `${name} …${id.slice(-8)}`,
+  }));
 }
 
 /** The heights of each group in all bars; groups beyond the colours are one series. */
-export function drawnSeries(bars: readonly Bar[], groups: readonly string[]): DrawnSeries[] {
-  const colours = new Map(groups.map((group, index) => [group, Math.min(index, mostColours)]));
+export function drawnSeries(bars: readonly Bar[], groups: readonly ChartGroup[]): DrawnSeries[] {
+  const colours = new Map(groups.map(({ id }, index) => [id, Math.min(index, mostColours)]));
   return Array.from({ length: Math.min(groups.length, mostColours + 1) }, (_, colour) => ({
     colour,
     values: bars.map(({ segments }) =>
-      segments.reduce((sum, { group, value }) => sum + (colours.get(group) === colour ? value : 0), 0),
+      segments.reduce((sum, { group, value }) => sum + (colours.get(group.id) === colour ? value : 0), 0),
     ),
   }));
 }

@@ -6,6 +6,7 @@ import type { Days } from '../format/period.ts';
 import { dayLabel } from '../format/times.ts';
 import { amountColumn, figureColumn, shareColumn } from './columns.tsx';
 import { CostExport } from './cost-export.tsx';
+import type { ChartGroup } from './chart-series.ts';
 import { CostsByDay, type AnyCosts } from './costs-by-day.tsx';
 import { DataTable, type DataColumn } from './data-table.tsx';
 import { Choice } from './fields.tsx';
@@ -78,7 +79,7 @@ export function CostReport(props: CostReportProps) {
   const query = { ...period.range, ...filter, group_by: groups.join(',') };
   const known = useAnswer(endpoints.summary, { query });
   const before = useAnswer(endpoints.summary, { query: { ...period.before.range, ...filter } });
-  const nameOf = useCallback(({ key }: Group) => (and === undefined ? 'Cost' : groupText(and, key)), [and]);
+  const chartGroup = useCallback(({ key }: Group) => groupIn(and, key), [and]);
   return (
     <>
       <div class="choices">
@@ -102,7 +103,7 @@ export function CostReport(props: CostReportProps) {
               cards={cards}
             />
             {by === 'day' ? (
-              <CostsByDay summary={summary} days={period.days} nameOf={nameOf} hasTable />
+              <CostsByDay summary={summary} days={period.days} groupOf={chartGroup} hasTable />
             ) : (
               <GroupsByDay key={by} name={endpoints.summary} by={by} filter={filter} period={period} />
             )}
@@ -148,15 +149,21 @@ function GroupsByDay({ name, by, filter, period }: GroupsByDayProps) {
   const isDrawn = by !== 'month' && period.days.first !== period.days.last;
   const query = { ...period.range, ...filter, group_by: `day,${by}` };
   const known = useAnswer(name, isDrawn ? { query } : null);
-  const nameOf = useCallback(({ key }: Group) => groupText(by, key), [by]);
+  const chartGroup = useCallback(({ key }: Group) => groupIn(by, key), [by]);
   if (!isDrawn) return null;
   return (
     <KnownAnswer known={known}>
       {(summary) =>
-        summary.truncated ? null : <CostsByDay summary={summary} days={period.days} nameOf={nameOf} />
+        summary.truncated ? null : <CostsByDay summary={summary} days={period.days} groupOf={chartGroup} />
       }
     </KnownAnswer>
   );
+}
+
+/** A group of a dimension as a chart has it; one of all costs without a dimension. */
+function groupIn(dimension: ReportDimension | undefined, key: Group['key']): ChartGroup {
+  if (dimension === undefined) return { id: '', name: 'Cost' };
+  return { id: key[dimension] ?? '', name: groupText(dimension, key) };
 }
 
 function columnsOf(

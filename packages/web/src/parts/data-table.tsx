@@ -82,11 +82,17 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             </button>
           )}
           {visible.length > mostRows ? <span>The first {mostRows} are shown; the CSV has all.</span> : null}
-          {isTruncated && exports === undefined ? (
-            <strong>The API left groups out. Choose a shorter period.</strong>
-          ) : null}
         </p>
       )}
+      {isTruncated ? (
+        <p>
+          <strong>
+            {exports === undefined
+              ? 'The API left groups out. Choose a shorter period.'
+              : 'The API left groups out of this table. The CSV has all.'}
+          </strong>
+        </p>
+      ) : null}
     </>
   );
 }

@@ -29,7 +29,7 @@ export function FailingGroups({ usage, by, hrefOf }: FailingGroupsProps) {
   return (
     <section>
       <KnownAnswer known={usage}>
-        {({ groups }) => (
+        {({ groups, truncated }) => (
           <DataTable
             caption="Failing"
             file={`failing-${by}.csv`}
@@ -40,6 +40,7 @@ export function FailingGroups({ usage, by, hrefOf }: FailingGroupsProps) {
               .toSorted((one, other) => byErrors(one, other) || byRefused(one, other))
               .slice(0, mostListed)}
             keyOf={({ key }) => key[by] ?? ''}
+            isTruncated={truncated}
             empty="Nothing failed in this period."
           />
         )}

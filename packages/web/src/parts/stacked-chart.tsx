@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { mostColours, mostFigures } from '../bounds.ts';
-import { drawnSeries, orderedGroups, type Bar } from './chart-series.ts';
+import { drawnSeries, orderedGroups, type Bar, type ChartGroup } from './chart-series.ts';
 import { DataTable, type DataColumn } from './data-table.tsx';
 import { StackedPlot } from './stacked-plot.ts';
 
@@ -67,7 +67,7 @@ export function StackedChart({ label, bars, axis, hasTable = false }: StackedCha
         )}
       </div>
       <p class="unseen" aria-live="polite">
-        {bar === undefined ? '' : spoken(bar)}
+        {bar === undefined ? '' : spoken(bar, groups)}
       </p>
       {groups.length > 1 ? <Legend groups={groups} /> : null}
       {hasTable ? null : <FiguresTable label={label} bars={bars} groups={groups} />}
@@ -77,7 +77,7 @@ export function StackedChart({ label, bars, axis, hasTable = false }: StackedCha
 
 interface BarFiguresProps {
   bar: Bar;
-  groups: readonly string[];
+  groups: readonly ChartGroup[];
   /** The middle of the bar as a share of the width. */
   place: number;
 }
@@ -91,9 +91,9 @@ function BarFigures({ bar: { label, segments }, groups, place }: BarFiguresProps
       <strong>{label}</strong>
       {listed.length === 0 ? <span>Nothing</span> : null}
       {listed.map(({ group, text }) => (
-        <span key={group}>
-          <Swatch index={groups.indexOf(group)} />
-          {groups.length > 1 ? <span>{group}</span> : null}
+        <span key={group.id}>
+          <Swatch index={groups.findIndex(({ id }) => id === group.id)} />
+          {groups.length > 1 ? <span>{nameIn(groups, group)}</span> : null}
           <b class="amount">{text}</b>
         </span>
       ))}
@@ -102,18 +102,23 @@ function BarFigures({ bar: { label, segments }, groups, place }: BarFiguresProps
   );
 }
 
-function spoken({ label, segments }: Bar): string {
-  const texts = segments.map(({ group, text }) => `${group} ${text}`);
+/** The name of a group beside the others. */
+function nameIn(groups: readonly ChartGroup[], { id, name }: ChartGroup): string {
+  return groups.find((group) => group.id === id)?.name ?? name;
+}
+
+function spoken({ label, segments }: Bar, groups: readonly ChartGroup[]): string {
+  const texts = segments.map(({ group, text }) => `${nameIn(groups, group)} ${text}`);
   return `${label}: ${texts.length === 0 ? 'nothing' : texts.join(', ')}`;
 }
 
-function Legend({ groups }: { groups: readonly string[] }) {
+function Legend({ groups }: { groups: readonly ChartGroup[] }) {
   return (
     <ul class="legend">
-      {groups.slice(0, mostColours).map((group, index) => (
-        <li key={group}>
+      {groups.slice(0, mostColours).map(({ id, name }, index) => (
+        <li key={id}>
           <Swatch index={index} />
-          {group}
+          {name}
         </li>
       ))}
       {groups.length > mostColours ? (
@@ -138,16 +143,16 @@ function Swatch({ index }: { index: number }) {
 interface FiguresTableProps {
   label: string;
   bars: readonly Bar[];
-  groups: readonly string[];
+  groups: readonly ChartGroup[];
 }
 
 function FiguresTable({ label, bars, groups }: FiguresTableProps) {
   const [isOpen, setOpen] = useState(false);
-  const segmentIn = ({ segments }: Bar, group: string) => segments.find((one) => one.group === group);
+  const segmentIn = ({ segments }: Bar, { id }: ChartGroup) => segments.find(({ group }) => group.id === id);
   const columns: DataColumn<Bar>[] = [
     { header: 'Day', cell: (bar) => bar.label, value: (bar) => bar.label },
     ...groups.map((group): DataColumn<Bar> => ({
-      header: group,
+      header: group.name,
       cell: (bar) => <span title={segmentIn(bar, group)?.exact}>{segmentIn(bar, group)?.text ?? '–'}</span>,
       value: (bar) => segmentIn(bar, group)?.exact ?? null,
       isNumber: true,

@@ -39,7 +39,7 @@ function Spenders({ title, dimension, period }: SpendersProps) {
   return (
     <section>
       <KnownAnswer known={known}>
-        {({ groups, total_usd: total }) => (
+        {({ groups, total_usd: total, truncated }) => (
           <DataTable
             caption={`Cost by ${title.toLowerCase()}`}
             file={`costs-${dimension}.csv`}
@@ -63,6 +63,7 @@ function Spenders({ title, dimension, period }: SpendersProps) {
               .toSorted((one, other) => compareDecimals(other.total_usd, one.total_usd))
               .slice(0, mostListed)}
             keyOf={({ key }) => key[dimension] ?? ''}
+            isTruncated={truncated}
             empty="No runs in this period."
           />
         )}

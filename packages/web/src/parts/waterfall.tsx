@@ -80,7 +80,7 @@ function factsOf(span: Span) {
     Provider: span.provider,
     Model: span.request_model,
     'Answered by': span.response_model,
-    'Tokens in': span.kind === 'llm' ? tokens(span.input_tokens, span.cached_input_tokens, 'cached') : null,
+    'Tokens in': hasTokens(span) ? tokens(span.input_tokens, span.cached_input_tokens, 'cached') : null,
     'Tokens out':
       span.kind === 'llm' ? tokens(span.output_tokens, span.reasoning_tokens, 'for reasoning') : null,
     Cost: span.cost_usd === null ? null : <Money amount={span.cost_usd} />,
@@ -106,6 +106,11 @@ function costFacts(details: Span['cost_details']) {
   if (details === null) return {};
   const parts = Object.entries(costParts).filter(([, part]) => /[1-9]/.test(details[part]));
   return Object.fromEntries(parts.map(([name, part]) => [name, <Money key={part} amount={details[part]} />]));
+}
+
+/** Whether it is a call of a model: an embedding has no tokens out. */
+function hasTokens({ kind }: Span): boolean {
+  return kind === 'llm' || kind === 'embedding';
 }
 
 /** A count, with the part of it in a class of its own. */
