@@ -16,7 +16,7 @@ import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { MemoryTransfer } from '../parts/memory-transfer.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { Time } from '../parts/time.tsx';
-import { may } from '../shell/rights.ts';
+import { may, scopeOfDocuments } from '../shell/rights.ts';
 import { usePerson } from '../shell/session.tsx';
 import { useParameter } from '../shell/location.tsx';
 import type { PageProps } from './page.ts';
@@ -87,7 +87,9 @@ function Documents({ agentID }: { agentID: string }) {
   const [prefix] = useParameter('path_prefix');
   const stats = useAnswer('GET /v1/agents/{agentID}/memory/stats', { params: { agentID } });
   // Export, import and forget concern the memory of all users.
-  const mayChangeAll = may(usePerson(), { scope: 'agents.write' });
+  const person = usePerson();
+  const mayChangeAll = may(person, { scope: 'agents.write' });
+  const ownScope = scopeOfDocuments(person);
   const [round, setRound] = useState(0);
   const changed = (): void => {
     setRound(round + 1);
@@ -121,23 +123,25 @@ function Documents({ agentID }: { agentID: string }) {
           { header: 'Updated', cell: ({ updated_at: at }) => <Time at={at} /> },
           {
             header: 'Actions',
-            cell: ({ path }) => (
+            cell: ({ path, scope }) => (
               <span class="actions">
                 <FormButton label="Open" subject={path} onDone={changed}>
                   {(done) => <StoredDocument agentID={agentID} path={path} onDone={done} />}
                 </FormButton>
-                <ConfirmedButton
-                  label="Delete"
-                  subject={path}
-                  name="DELETE /v1/agents/{agentID}/memory/documents/{path+}"
-                  input={{ params: { agentID, path } }}
-                  onDone={() => {
-                    reload();
-                    stats.reload();
-                  }}
-                >
-                  The agent no longer finds it.
-                </ConfirmedButton>
+                {scope === ownScope ? (
+                  <ConfirmedButton
+                    label="Delete"
+                    subject={path}
+                    name="DELETE /v1/agents/{agentID}/memory/documents/{path+}"
+                    input={{ params: { agentID, path } }}
+                    onDone={() => {
+                      reload();
+                      stats.reload();
+                    }}
+                  >
+                    The agent no longer finds it.
+                  </ConfirmedButton>
+                ) : null}
               </span>
             ),
           },

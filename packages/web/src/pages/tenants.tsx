@@ -1,6 +1,8 @@
-import type { TenantBudget } from '@gatehouse/contract/owner-budgets';
+import type { budgetList } from '@gatehouse/contract/owner-budgets';
 import type { Tenant } from '@gatehouse/contract/tenants';
-import { useAnswer } from '../api/use-answer.ts';
+import { useEffect, useRef } from 'preact/hooks';
+import type { z } from 'zod';
+import { useAnswer, type CurrentAnswer } from '../api/use-answer.ts';
 import { count, usd } from '../format/amounts.ts';
 import { ActionButton } from '../parts/action-button.tsx';
 import { ConfirmedButton } from '../parts/confirmed-button.tsx';
@@ -16,16 +18,13 @@ import type { Column } from '../parts/table.tsx';
 import { SpentBudget } from '../parts/tenant-budgets.tsx';
 import { TenantEditButton } from '../parts/tenant-edit-button.tsx';
 import { Time } from '../parts/time.tsx';
-import { useParameter } from '../shell/location.tsx';
+import { useParameter, useView } from '../shell/location.tsx';
 
 const statuses = { '': 'any', active: 'active', suspended: 'suspended', archived: 'archived' };
 
 /** The tenants of the platform. */
 export function Tenants() {
-  const [q] = useParameter('q');
   const [status, setStatus] = useParameter('status');
-  const budgets = useAnswer('GET /internal/v1/owner/budgets', { query: { limit: '200' } });
-  const budgetsById = new Map(budgets.answer?.data.map((budget) => [budget.tenant, budget]));
   return (
     <Creation
       label="Create a tenant"
@@ -40,23 +39,63 @@ export function Tenants() {
             <FilterField label="Search" name="q" />
             <Choice label="Status" value={status} onChange={setStatus} options={statuses} />
           </div>
-          <ResourceList
-            key={round}
-            name="GET /internal/v1/owner/tenants"
-            input={{ query: { q, status } }}
-            caption="Tenants"
-            columns={(reload) => columnsOf(budgetsById, reload)}
-            keyOf={({ id }) => id}
-            empty="No tenant has such a name or status."
-          />
+          <TenantList key={round} status={status} />
         </>
       )}
     </Creation>
   );
 }
 
-/** `budgetsById`: those with the largest spent share. */
-function columnsOf(budgetsById: ReadonlyMap<string, TenantBudget>, reload: () => void): Column<Tenant>[] {
+function TenantList({ status }: { status: string }) {
+  const [q] = useParameter('q');
+  const budgets = useBudgets();
+  return (
+    <ResourceList
+      name="GET /internal/v1/owner/tenants"
+      input={{ query: { q, status } }}
+      caption="Tenants"
+      columns={(reload) =>
+        columnsOf(budgets, () => {
+          reload();
+          budgets.reload();
+        })
+      }
+      keyOf={({ id }) => id}
+      empty="No tenant has such a name or status."
+    />
+  );
+}
+
+type Budgets = CurrentAnswer<z.output<typeof budgetList>>;
+
+/** The budgets with the largest spent share, asked for again with each page of the list. */
+function useBudgets(): Budgets {
+  const budgets = useAnswer('GET /internal/v1/owner/budgets', { query: { limit: '200' } });
+  const view = useView().query.toString();
+  const lastView = useRef(view);
+  useEffect(() => {
+    if (lastView.current !== view) budgets.reload();
+    lastView.current = view;
+  }, [view]);
+  return budgets;
+}
+
+/** The spent part of a tenant's budget. */
+function Spent({ tenant: { id, budget }, budgets: { answer } }: { tenant: Tenant; budgets: Budgets }) {
+  if (budget === null || answer === null) return <>–</>;
+  const listed = answer.data.find(({ tenant }) => tenant === id);
+  if (listed !== undefined) return <SpentBudget budget={listed} />;
+  return answer.has_more ? <UnlistedSpent key={JSON.stringify(budget)} id={id} /> : <>–</>;
+}
+
+/** The same of a tenant with a share too small for the list of budgets. */
+function UnlistedSpent({ id }: { id: string }) {
+  const { answer } = useAnswer('GET /internal/v1/owner/budgets', { query: { tenant_id: id } });
+  const [budget] = answer?.data ?? [];
+  return budget === undefined ? <>–</> : <SpentBudget budget={budget} />;
+}
+
+function columnsOf(budgets: Budgets, reload: () => void): Column<Tenant>[] {
   return [
     {
       header: 'Name',
@@ -64,13 +103,7 @@ function columnsOf(budgetsById: ReadonlyMap<string, TenantBudget>, reload: () =>
     },
     { header: 'Slug', cell: ({ slug }) => <code class="line">{slug}</code> },
     { header: 'Status', cell: ({ status }) => <Status state={status} /> },
-    {
-      header: 'Spent',
-      cell: ({ id }) => {
-        const budget = budgetsById.get(id);
-        return budget === undefined ? '–' : <SpentBudget budget={budget} />;
-      },
-    },
+    { header: 'Spent', cell: (tenant) => <Spent tenant={tenant} budgets={budgets} /> },
     {
       header: 'Budget',
       cell: ({ budget }) => (budget === null ? 'none' : `${usd(budget.usd)}/${budget.period}`),

@@ -1,9 +1,12 @@
 import type { DocumentWithText } from '@gatehouse/contract/memory';
 import { useAnswer } from '../api/use-answer.ts';
 import { textOrNull } from '../format/changes.ts';
+import { scopeOfDocuments } from '../shell/rights.ts';
+import { usePerson } from '../shell/session.tsx';
 import { ActionForm } from './action-form.tsx';
 import { LongTextField, TextField } from './fields.tsx';
 import { KnownAnswer } from './known-answer.tsx';
+import { TextBlock } from './text-block.tsx';
 import { useFields } from './use-fields.ts';
 
 interface DocumentFormProps {
@@ -21,12 +24,16 @@ export function DocumentForm({ agentID, document, onDone }: DocumentFormProps) {
     text: document?.text ?? '',
   });
   const { path, title, text } = values;
+  const scope = scopeOfDocuments(usePerson());
   const unchanged = document === null ? {} : { metadata: document.metadata };
   return (
     <ActionForm
       label="Store"
       name="PUT /v1/agents/{agentID}/memory/documents/{path+}"
-      input={() => ({ params: { agentID, path }, body: { text, title: textOrNull(title), ...unchanged } })}
+      input={() => ({
+        params: { agentID, path },
+        body: { text, title: textOrNull(title), scope, ...unchanged },
+      })}
       onDone={onDone}
       isIncomplete={path === ''}
     >
@@ -36,7 +43,11 @@ export function DocumentForm({ agentID, document, onDone }: DocumentFormProps) {
           {...field('path')}
           isRequired
           maxLength={512}
-          hint="For example policies/returns.md. A document that is there already is replaced."
+          hint={
+            scope === 'user'
+              ? 'For example notes/trips.md. The agent finds it only for you. A document of yours with this path is replaced.'
+              : 'For example policies/returns.md. A document that is there already is replaced.'
+          }
         />
       ) : null}
       <TextField label="Title" {...field('title')} maxLength={500} />
@@ -45,7 +56,7 @@ export function DocumentForm({ agentID, document, onDone }: DocumentFormProps) {
   );
 }
 
-/** Shows a document with its text, to read and to change. */
+/** Shows a document with its text, to read and, where the person may, to change. */
 export function StoredDocument({
   agentID,
   path,
@@ -56,9 +67,19 @@ export function StoredDocument({
   onDone: () => void;
 }) {
   const known = useAnswer('GET /v1/agents/{agentID}/memory/documents/{path+}', { params: { agentID, path } });
+  const ownScope = scopeOfDocuments(usePerson());
   return (
     <KnownAnswer known={known}>
-      {(document) => <DocumentForm {...{ agentID, document, onDone }} />}
+      {(document) =>
+        document.scope === ownScope ? (
+          <DocumentForm {...{ agentID, document, onDone }} />
+        ) : (
+          <>
+            <p class="note">It belongs to the agent: you read it, and a key without a user changes it.</p>
+            <TextBlock label={document.title ?? path} text={document.text} />
+          </>
+        )
+      }
     </KnownAnswer>
   );
 }
