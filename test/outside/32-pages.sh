@@ -4,7 +4,7 @@ CHROMIUM=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || com
   skip 'there is no chromium'
 export CHROMIUM
 status=0
-for part in pages page-frame page-csv page-figures page-attacks page-keyboard page-access page-resources page-runs; do
+for part in pages page-frame page-csv page-figures page-attacks page-keyboard page-access page-resources page-forms page-runs; do
   node "$part.ts" || status=$?
 done
 exit "$status"

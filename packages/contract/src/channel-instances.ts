@@ -146,6 +146,12 @@ const configMembers = z
   .strictObject({ ...channelShapes.generic.config.shape, ...channelShapes.zalo_oa.config.shape })
   .partial()
   .describe('`generic`: `callback_url`; `zalo_oa`: `app_id`, `oa_id`');
+/** The same for a change. */
+const changedConfigMembers = configMembers
+  .extend({ oa_id: channelShapes.zalo_oa.config.shape.oa_id.nullable() })
+  .describe(
+    '`generic`: `callback_url`; `zalo_oa`: `app_id`, `oa_id`, of which null is none until the next consent',
+  );
 const credentialMembers = z
   .strictObject({
     ...channelShapes.generic.credentials.shape,
@@ -171,7 +177,7 @@ export const patchChannelInstance = z
   .strictObject({
     ...settings,
     replies: replies.partial(),
-    config: configMembers,
+    config: changedConfigMembers,
     credentials: credentialMembers,
     overlap_seconds: overlapSeconds.describe(
       'Seconds for which messages may prove themselves by the old credentials too, and replies of a `generic` channel are signed by both secrets. If it is left out, the old credentials prove nothing from now on, and both secrets sign for a day. Without new credentials it shortens that time, and 0 ends it',

@@ -151,6 +151,14 @@ describe('the consent', () => {
     const { location, cookie } = await press(await makeLink());
     expect((await comeBack(zalo.consent(location, oaId), { cookie })).status).toBe(400);
     expect((await getChannel()).status).toBe('pending');
+    const patched = await webhooks.call('PATCH', `/v1/channels/instances/${channel.id}`, {
+      ...{ as: tenant.admin, body: { config: { oa_id: null } } },
+    });
+    expect(patched.body).toMatchObject({ status: 'pending', config: { app_id: '777' } });
+    const next = await press(await makeLink());
+    const back = await comeBack(zalo.consent(next.location, oaId), { cookie: next.cookie });
+    expect(back.status).toBe(200);
+    expect((await getChannel()).config).toMatchObject({ oa_id: oaId });
   });
 
   it('is asked for with a key, by a link for a browser', async () => {

@@ -8,9 +8,17 @@ import type { z } from 'zod';
 import { changesOf, textOrNull } from '../format/changes.ts';
 import { ActionForm } from './action-form.tsx';
 import { AgentChoice } from './agent-choice.tsx';
-import { filled, members, memberTexts, types, type Members, type MemberTexts } from './channel-members.ts';
+import {
+  configChanges,
+  filled,
+  members,
+  memberTexts,
+  types,
+  type Members,
+  type MemberTexts,
+} from './channel-members.ts';
 import { Choice, LongTextField, TextField } from './fields.tsx';
-import { OverlapChoice, type Overlap } from './overlap-choice.tsx';
+import { OverlapChoice, usualOverlap } from './overlap-choice.tsx';
 import { useFields } from './use-fields.ts';
 
 /** A new channel, and the secret of a `generic` one. */
@@ -79,9 +87,9 @@ export function ChannelForm({ channel, onDone }: ChannelFormProps) {
   const { values, field } = useFields(before);
   const { config, credentials } = members[channel.type];
   const [texts, setTexts] = useState<MemberTexts>(() => memberTexts(channel.config));
-  const [overlap, setOverlap] = useState<Overlap>('0');
+  const [overlap, setOverlap] = useState(usualOverlap);
   const input = () => {
-    const changedConfig = changesOf(memberTexts(channel.config), filled(config, texts));
+    const changedConfig = configChanges(config, memberTexts(channel.config), texts);
     const secrets = filled(credentials, texts);
     const hasSecrets = Object.keys(secrets).length > 0;
     return {
@@ -102,7 +110,7 @@ export function ChannelForm({ channel, onDone }: ChannelFormProps) {
         label="History in tokens"
         {...field('history_tokens')}
         isRequired
-        isWhole
+        isNumber="whole"
         hint="Earlier conversation that the agent gets"
       />
       {(Object.entries(replies) as [Reply, string][]).map(([name, label]) => (

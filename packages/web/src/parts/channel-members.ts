@@ -1,4 +1,5 @@
 import type { ChannelType } from '@gatehouse/contract/channel-instances';
+import { textOrNull } from '../format/changes.ts';
 
 export const types: Record<ChannelType, string> = {
   generic: 'Generic webhook',
@@ -63,4 +64,14 @@ export function filled(fields: Members, texts: MemberTexts): Record<string, stri
       return text === '' ? [] : [[member, text]];
     }),
   );
+}
+
+/** The changed members of a config: null for an emptied one. */
+export function configChanges(
+  fields: Members,
+  before: MemberTexts,
+  texts: MemberTexts,
+): Record<string, string | null> {
+  const changed = Object.keys(fields).filter((member) => (texts[member] ?? '') !== (before[member] ?? ''));
+  return Object.fromEntries(changed.map((member) => [member, textOrNull(texts[member] ?? '')]));
 }

@@ -2,6 +2,9 @@ import { Choice } from './fields.tsx';
 
 const overlaps = { '0': 'Expires now', '3600': 'Expires in 1 hour', '86400': 'Expires in 1 day' };
 
+/** Long enough to change a secret at the other side. */
+export const usualOverlap: Overlap = '3600';
+
 /** Seconds for which an old secret still works. */
 export type Overlap = keyof typeof overlaps;
 

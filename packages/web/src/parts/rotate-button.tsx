@@ -5,7 +5,7 @@ import { ActionForm } from './action-form.tsx';
 import { TextField } from './fields.tsx';
 import { FormButton } from './form-button.tsx';
 import { NewSecret } from './new-secret.tsx';
-import { OverlapChoice, type Overlap } from './overlap-choice.tsx';
+import { OverlapChoice, usualOverlap } from './overlap-choice.tsx';
 import { useFields } from './use-fields.ts';
 
 interface RotateButtonProps<Name extends EndpointName> {
@@ -32,7 +32,7 @@ function RotationForm<Name extends EndpointName>(props: RotateButtonProps<Name> 
   const { name, input, isTheirs = false, onDone, onClose } = props;
   const { values, field } = useFields(() => ({
     secret: isTheirs ? '' : newSigningSecret(),
-    overlap: '3600' as Overlap,
+    overlap: usualOverlap,
   }));
   const [isDone, setDone] = useState(false);
   if (isDone)

@@ -74,15 +74,19 @@ export function newSettings({
   return { ...settings, config: shaped(type, 'config', config) as ChannelConfig };
 }
 
-/** The settings after a patch: omitted ones are kept. Throws a 400 for members unknown to the type. */
+/** The settings after a patch: omitted ones are kept, and null takes a member of the config away. Throws a 400 for members unknown to the type. */
 export function patchedSettings(before: Channel, patch: PatchChannelInstance): ChannelSettings {
   const { config, replies, credentials: _credentials, overlap_seconds: _overlap, ...simple } = patch;
   return {
     ...(Object.fromEntries(settingNames.map((name) => [name, before[name]])) as ChannelSettings),
     ...defined(simple),
     replies: { ...before.replies, ...defined(replies ?? {}) },
-    config: shaped(before.type, 'config', { ...before.config, ...config }) as ChannelConfig,
+    config: shaped(before.type, 'config', withoutNull({ ...before.config, ...config })) as ChannelConfig,
   };
+}
+
+function withoutNull(members: object): object {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
 }
 
 /** `value` as the config or the credentials of a type. Throws a 400 with the name of the member. */
