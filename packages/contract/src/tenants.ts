@@ -64,6 +64,9 @@ export const content = z
   );
 export type Content = z.output<typeof content>;
 
+/** The longest retention of a tenant's texts. */
+export const maxRetentionDays = 3_650;
+
 /** Keys made by users for themselves. */
 const userKeyFields = {
   enabled: z.boolean(),
@@ -114,7 +117,7 @@ const settings = {
       '`null` allows all models of the catalogue. An entry that ends in `*` allows all whose id begins with the rest',
     ),
   timezone,
-  retention_days: z.int().min(1).max(3_650),
+  retention_days: z.int().min(1).max(maxRetentionDays),
 };
 
 export const createTenant = z.strictObject({

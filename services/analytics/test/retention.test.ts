@@ -175,6 +175,26 @@ describe('a sweep', () => {
     expect(await analytics.traceIds(tenantId)).toEqual([]);
   });
 
+  it('deletes what is older than the longest retention while the tenant service is away', async () => {
+    const tenants = [tenantId, newId()];
+    for (const id of tenants)
+      await analytics.rows(
+        `insert into analytics.refused_requests
+           (id, tenant_id, refused_at, code, message, operation, channel, request_id, trace_id, request_model)
+         select gen_random_uuid(), $1, now() - make_interval(days => age), 'c', '', 'chat', 'api', 'r', 't', ''
+         from unnest(array[3651, 3600]) age`,
+        [id],
+      );
+    analytics.tenantServiceIsAway = true;
+    expect(await retention.sweep()).toBe(false);
+    const left = await analytics.rows(
+      `select extract(days from now() - refused_at)::integer as age from analytics.refused_requests
+       where tenant_id = any($1)`,
+      [tenants],
+    );
+    expect(left).toEqual([{ age: 3600 }, { age: 3600 }]);
+  });
+
   it('skips a tenant whose retention cannot be read, and continues with the others', async () => {
     const [skipped, next] = [tenantId, newId()];
     analytics.refusals.set(skipped, new AppError('internal', 'The answer is too large.'));

@@ -289,6 +289,8 @@ export const mostContentOfTenant = { count: 1_000_000, bytes: 20 * 1024 * 1024 *
 export const toolSpareMs = 5_000;
 
 /* Stored responses and alerts */
+/** Days for which responses, files and batches are stored at most, as OpenAI does. A tenant's retention may end before. */
+export const maxStoredDays = 30;
 /** Items of a page with more bytes go on in the next one. A larger item is a page by itself. */
 export const pageBytes = 2 * 1024 * 1024;
 /** Among the newest with an item, those of runs under way are passed over: no more than a tenant runs at once. */

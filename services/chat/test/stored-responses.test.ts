@@ -221,6 +221,18 @@ describe('a conversation', () => {
 });
 
 describe('a kept response', () => {
+  it('expires after the longest time, so that a longer retention later holds for it', async () => {
+    const other = { tenantId: newId(), userId: 'ann' };
+    harness.settings.set(other.tenantId, { retentionDays: 1 });
+    provider.answer(whole(answerOf([messageItem('x')])));
+    expect((await post({ input: 'hi' }, other)).status).toBe(200);
+    const [row] = await harness.rows(
+      `select expires_at - created_at = interval '30 days' as longest from chat.responses where tenant_id = $1`,
+      [other.tenantId],
+    );
+    expect(row).toEqual({ longest: true });
+  });
+
   it('can be read whole and as a stream, with encrypted thoughts if they are asked for', async () => {
     const output = [thought('rs_1'), messageItem('Hello.')];
     const id = await kept({ input: 'hi' }, output);

@@ -1,3 +1,4 @@
+import { maxRetentionDays } from '@gatehouse/contract/tenants';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { dayMs, minuteMs } from '@gatehouse/kit/bounds';
 import { sleep } from '@gatehouse/kit/clock';
@@ -115,20 +116,24 @@ export class Retention {
   }
 
   /**
-   * Ends early during an outage of the tenant service; the next sweep continues from there. A tenant is skipped until
-   * the next sweep if its retention can't be read or applied for any other reason.
+   * During an outage of the tenant service, the longest retention holds for all tenants from there on, and the next sweep
+   * continues from there. A tenant is skipped until the next sweep if its retention can't be read or applied for any
+   * other reason.
    */
   async #sweepTenants(sweep: TenantSweep, signal?: AbortSignal): Promise<boolean> {
     let complete = true;
-    for (;;) {
-      const page = await sweep.nextTenants(this.#options.pool, sweep.lastTenant, tenantsPerPage);
+    let isAway = false;
+    for (let after = sweep.lastTenant; ;) {
+      const page = await sweep.nextTenants(this.#options.pool, after, tenantsPerPage);
       for (const next of page) {
-        const outcome = await this.#sweepIfOld(sweep, next, signal);
-        if (outcome === 'outage') return false;
+        const outcome = await this.#sweepIfOld({ ...sweep, isAway }, next, signal);
+        if (outcome === 'outage') isAway = true;
         if (outcome === 'failed') complete = false;
-        sweep.lastTenant = next.tenantId;
+        after = next.tenantId;
+        if (!isAway) sweep.lastTenant = after;
       }
       if (page.length < tenantsPerPage) {
+        if (isAway) return false;
         sweep.lastTenant = beforeFirst;
         return complete;
       }
@@ -138,16 +143,17 @@ export class Retention {
 
   /** Most tenants have nothing to delete: then a sweep costs no statement for each, or that of their retention. */
   async #sweepIfOld(
-    { sweepTenant }: TenantSweep,
+    { sweepTenant, isAway }: Pick<TenantSweep, 'sweepTenant'> & { isAway: boolean },
     { tenantId, oldestDays }: TenantRows,
     signal?: AbortSignal,
   ): Promise<'done' | 'failed' | 'outage'> {
     const { tenants, log } = this.#options;
     try {
-      const days = oldestDays < leastRetentionDays ? Infinity : await tenants.daysOf(tenantId);
-      if (days === null) return 'outage';
-      if (oldestDays >= days) await sweepTenant(tenantId, days, signal);
-      return 'done';
+      if (oldestDays < leastRetentionDays) return 'done';
+      const days = isAway ? null : await tenants.daysOf(tenantId);
+      if (oldestDays >= (days ?? maxRetentionDays))
+        await sweepTenant(tenantId, days ?? maxRetentionDays, signal);
+      return days === null ? 'outage' : 'done';
     } catch (error) {
       if (signal?.aborted === true) throw error;
       log.warn({ err: error, tenant_id: tenantId }, 'failed to delete old traces of a tenant');

@@ -252,7 +252,7 @@ async function continued(
   input: RequestBody,
   { query, known, target: first, format, state }: Continuation,
 ): Promise<NamedRequest> {
-  const { body, actor, settings, isAnswered } = input;
+  const { body, actor, isAnswered } = input;
   const { request, sessionId } = query;
   const { previousId } = state;
   const [previous] = known.chain;
@@ -265,7 +265,7 @@ async function continued(
   const store =
     state.keeps && isAnswered
       ? dependencies.responses.storing({
-          ...{ tenantId, userId, days: storedDays(settings), previousId },
+          ...{ tenantId, userId, previousId },
           input: await readPart(ownText, tenantId, () => format.inputOf(ownText)),
           itemIds: [...state.places.keys(), ...idsBut(leftOut, state)],
         })

@@ -104,10 +104,10 @@ export class ContentQueue implements RunContents {
 
   async #store(content: RunContent): Promise<Outcome> {
     const { keyRing, log } = this.#options;
-    const { run, days, arrivedAt } = content;
+    const { run, arrivedAt } = content;
     try {
       const sealed = await sealContent(keyRing, run, await content.document());
-      await this.#commits.submit({ ...run, content: sealed, days, arrivedAt });
+      await this.#commits.submit({ ...run, content: sealed, arrivedAt });
       return 'stored';
     } catch (error) {
       if (this.#stopping.signal.aborted) return 'dropped';

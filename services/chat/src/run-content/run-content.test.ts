@@ -17,7 +17,7 @@ function contentWith(bytes: number): { content: RunContent; inUse: () => number 
   budget.open('tenant', null).grow(1_000);
   const content = new RunContent({
     ...{ run: { id: newId(), tenantId: 'tenant', userId: null }, dialect: dialects.chat },
-    ...{ share: budget.open('tenant', null), agent: null, arrivedAt: monotonicMs(), days: 1 },
+    ...{ share: budget.open('tenant', null), agent: null, arrivedAt: monotonicMs() },
   });
   return { content, inUse: () => budget.inUse.bytes };
 }

@@ -38,8 +38,6 @@ export interface RunContentOptions {
   agent: AgentAdditions | null;
   /** By the monotonic clock. */
   arrivedAt: number;
-  /** How long the content is stored. */
-  days: number;
 }
 
 /** Stores contents after their runs have ended. */
@@ -59,7 +57,6 @@ const frameOverhead = 100;
  */
 export class RunContent {
   readonly run: ContentRun;
-  readonly days: number;
   readonly arrivedAt: number;
   readonly #options: RunContentOptions;
   #request: Promise<RequestContent | null> = Promise.resolve(null);
@@ -74,7 +71,6 @@ export class RunContent {
   constructor(options: RunContentOptions) {
     this.#options = options;
     this.run = options.run;
-    this.days = options.days;
     this.arrivedAt = options.arrivedAt;
   }
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
+import { AppError } from '@gatehouse/kit/errors';
 import { createLogger } from '@gatehouse/kit/log';
 import { eventually } from '@gatehouse/test/eventually';
 import { createSystemDatabase, type SystemDatabase } from '../../test/system-database.ts';
@@ -92,6 +93,20 @@ describe.each(Object.keys(inserts) as ExpiringTable[])('the cleaning of %s', (ta
     );
     first.mockRestore();
     expect(looks).toHaveLength(1);
+  });
+
+  it('has its bounds for a tenant whose retention it cannot read, and asks once in an outage', async () => {
+    const tenants = [newId(), newId()];
+    const [, last] = await keep(tenants[0] ?? '', [60, 60]);
+    const [, other] = await keep(tenants[1] ?? '', [60, 60]);
+    await keep(tenants[1] ?? '', [1], '-1 second');
+    const retentionDays = jest.fn<(tenantId: string) => Promise<number | null>>();
+    retentionDays.mockRejectedValue(new AppError('service_unavailable', 'no tenant service'));
+    await clean({ most: { count: 1_000, bytes: 100 }, retentionDays }, async () => {
+      expect(await idsOf(tenants[0] ?? '')).toEqual([last]);
+      expect(await idsOf(tenants[1] ?? '')).toEqual([other]);
+    });
+    expect(retentionDays).toHaveBeenCalledTimes(1);
   });
 
   it('deletes those beyond the retention of their tenant, also beside one that fails', async () => {

@@ -1,3 +1,4 @@
+import { isOutage } from '@gatehouse/grpc/errors';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { cleanUpMs, minuteMs } from '@gatehouse/kit/bounds';
 import type { Logger } from '@gatehouse/kit/log';
@@ -23,7 +24,7 @@ export interface ExpiringRowsOptions {
   most: RowAmount;
   /**
    * The current retention of a tenant in days, where older rows are deleted before they expire; null if it is unknown.
-   * Default: rows stay until they expire.
+   * While it can't be read, and by default, rows stay until they expire or are too many.
    */
   retentionDays?: (tenantId: string) => Promise<number | null>;
   /** Shorter in tests. */
@@ -32,7 +33,7 @@ export interface ExpiringRowsOptions {
 
 /**
  * Deletes expired rows, and of each tenant those beyond its retention and the oldest of too many. A failure of one tenant
- * is logged, and does not stop the others.
+ * is logged, and does not stop the others. During an outage of the tenant service, a round asks for no further retention.
  */
 export function expiringRows(options: ExpiringRowsOptions): PeriodicWork {
   const { pool, log, table, firstMs = minuteMs } = options;
@@ -42,9 +43,11 @@ export function expiringRows(options: ExpiringRowsOptions): PeriodicWork {
     round: async (signal) => {
       const expired = { table, where: 'expires_at <= now()', order: 'expires_at' };
       if ((await deleteOldRows(pool, expired, batchSize)) === batchSize) return true;
+      const daysOf = retentions(options, task);
       for (let tenantId = await nextTenant(pool, table, beforeAll); tenantId !== null;) {
         if (signal.aborted) break;
-        await cleanTenant(options, tenantId, signal).catch((error: unknown) =>
+        const days = await daysOf(tenantId);
+        await cleanTenant(options, { tenantId, days }, signal).catch((error: unknown) =>
           log.warn({ err: error, tenant_id: tenantId }, `failed to ${task}`),
         );
         tenantId = await nextTenant(pool, table, tenantId);
@@ -54,12 +57,29 @@ export function expiringRows(options: ExpiringRowsOptions): PeriodicWork {
   });
 }
 
+/** The retentions of tenants for one round; null if it can't be read. */
+function retentions(
+  { log, retentionDays }: ExpiringRowsOptions,
+  task: string,
+): (tenantId: string) => Promise<number | null> {
+  let isAway = false;
+  return async (tenantId) => {
+    if (retentionDays === undefined || isAway) return null;
+    try {
+      return await retentionDays(tenantId);
+    } catch (err) {
+      isAway = isOutage(err);
+      log.warn({ err, tenant_id: tenantId }, `failed to read the retention of a tenant to ${task}`);
+      return null;
+    }
+  };
+}
+
 async function cleanTenant(
-  { pool, table, most, retentionDays }: ExpiringRowsOptions,
-  tenantId: string,
+  { pool, table, most }: ExpiringRowsOptions,
+  { tenantId, days }: { tenantId: string; days: number | null },
   signal: AbortSignal,
 ): Promise<void> {
-  const days = (await retentionDays?.(tenantId)) ?? null;
   const upTo = await cutOff(pool, table, { tenantId, most, days });
   if (upTo === null) return;
   let deleted: number;

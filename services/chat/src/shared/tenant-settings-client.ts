@@ -9,12 +9,16 @@ import {
 import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { RpcClient } from '@gatehouse/grpc/client';
 import { cacheKey } from '@gatehouse/kit/cache-key';
+import { AppError } from '@gatehouse/kit/errors';
 import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import { PolicyIndex } from '../policies/matching.ts';
 import { policyOf } from '../policies/policy.ts';
 import type { KeySettings, TenantProviderKey, TenantSettings } from './tenant-settings.ts';
 import type { Resource, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+
+/** Retention of what a deleted tenant has left. */
+const unknownTenantDays = 90;
 
 interface Known {
   /** The settings without the limits of a key. */
@@ -73,11 +77,19 @@ export class TenantSettingsClient {
     return (await this.#tenants.getNow(tenantId, caller)).settings;
   }
 
-  /** The current retention of a tenant, also of a suspended one, in days; null if the tenant service does not say it. */
+  /**
+   * The current retention of a tenant, also of a suspended one, in days; null if the tenant service does not say it. As
+   * analytics has it for traces, a deleted tenant has 90 days.
+   */
   async retentionDays(tenantId: string): Promise<number | null> {
-    const { settings } = await this.#loadTenant(tenantId, { deadlineMs: lookupDeadlineMs });
-    const { retentionDays: days } = settings.settings;
-    return days >= 1 ? days : null;
+    try {
+      const { settings } = await this.#loadTenant(tenantId, { deadlineMs: lookupDeadlineMs });
+      const { retentionDays: days } = settings.settings;
+      return days >= 1 ? days : null;
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'not_found') return unknownTenantDays;
+      throw error;
+    }
   }
 
   async #loadTenant(

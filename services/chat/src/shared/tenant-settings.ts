@@ -1,6 +1,7 @@
 import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import type { PolicyIndex } from '../policies/matching.ts';
 import type { Resource } from '@gatehouse/proto/tenant/v1/tenant';
+import { maxStoredDays } from '../bounds.ts';
 
 /** The settings of a tenant for chat. */
 export interface TenantSettings {
@@ -35,17 +36,14 @@ export interface TenantProviderKey {
   userId: string | null;
 }
 
-/** OpenAI's own; a tenant service of an earlier release does not say its tenants' days. */
-const longestDays = 30;
-
-/** How long responses are stored for their clients. */
+/** How long responses are stored for their clients; a tenant service of an earlier release does not say its days. */
 export function storedDays({ retentionDays: days }: Pick<TenantSettings, 'retentionDays'>): number {
-  return days >= 1 ? Math.min(days, longestDays) : longestDays;
+  return days >= 1 ? Math.min(days, maxStoredDays) : maxStoredDays;
 }
 
 /** How long contents of runs are stored. */
 export function contentDays({ retentionDays: days }: Pick<TenantSettings, 'retentionDays'>): number {
-  return days >= 1 ? days : longestDays;
+  return days >= 1 ? days : maxStoredDays;
 }
 
 /** The same for a request with one of the tenant's keys. */

@@ -25,6 +25,11 @@ export function createStoredResponses(
   return {
     responses,
     ...responseHandlers({ responses, settings, bodyBudget, format: dialects.responses.state }),
-    parts: [expiringRows({ pool: system, log, table: 'chat.responses', most: mostOfTenant })],
+    parts: [
+      expiringRows({
+        ...{ pool: system, log, table: 'chat.responses', most: mostOfTenant },
+        retentionDays: (tenantId) => settings.retentionDays(tenantId),
+      }),
+    ],
   };
 }

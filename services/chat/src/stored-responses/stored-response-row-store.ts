@@ -2,7 +2,7 @@ import { tenantDb } from '@gatehouse/pg/store';
 import { plainArray } from '@gatehouse/pg/arrays';
 import { withTenantSnapshot, type Pool } from '@gatehouse/pg/pool';
 import { beganAt, digestOf, forgottenSince } from '../shared/forgotten-user-store.ts';
-import { pageBytes, newestWithItem } from '../bounds.ts';
+import { maxStoredDays, newestWithItem, pageBytes } from '../bounds.ts';
 
 /** Stored responses. Each statement waits for the tenant's turn, and names the user. */
 
@@ -20,8 +20,6 @@ export interface NewResponse extends Holder {
   provider: string;
   /** Encrypted. */
   content: Buffer;
-  /** How long it is stored. */
-  days: number;
   /** Keys of the items by which it is found, without repeats. */
   itemKeys: readonly bigint[];
   /** The age of its run. */
@@ -40,12 +38,12 @@ const holderCondition = 'tenant_id = $2 and user_id is not distinct from $3 and 
 
 /**
  * Writes an unfinished response, while its run lasts; nothing for a user forgotten meanwhile. Its run's end makes it
- * ready: see `showingKept`.
+ * ready: see `showingKept`. It expires after the longest time; the current retention of its tenant may end before.
  */
 export async function insertResponse(pool: Pool, response: NewResponse): Promise<void> {
-  const { id, tenantId, userId, previousId, provider, content, days, itemKeys, ageMs } = response;
+  const { id, tenantId, userId, previousId, provider, content, itemKeys, ageMs } = response;
   const values = [
-    ...[id, tenantId, userId, previousId, provider, content, content.length, days, itemKeys],
+    ...[id, tenantId, userId, previousId, provider, content, content.length, maxStoredDays, itemKeys],
     ...[digestOf(tenantId, userId), ageMs],
   ];
   await tenantDb(pool, tenantId).query(

@@ -187,7 +187,7 @@ export class StoredResponses {
   }
 
   /** Stores the answer of a request, with this as its own input. `previousId`: the response it goes on from. */
-  storing({ input, itemIds, previousId, days, ...holder }: Reader & StoredRequest): StoreResponse {
+  storing({ input, itemIds, previousId, ...holder }: Holder & StoredRequest): StoreResponse {
     return async (response, { id, ageMs, provider }) => {
       const { tenantId, userId } = holder;
       const parts = [contentStart, ...input, contentMiddle, response, contentEnd];
@@ -198,7 +198,7 @@ export class StoredResponses {
       await LargeWork.during({ tenantId, bytes }, () => {
         const content = this.#keyRing.sealParts(parts, contextOfResponse(id, holder));
         return insertResponse(this.#pool, {
-          ...{ ...holder, id, previousId: previous, provider, content, days, itemKeys, ageMs },
+          ...{ ...holder, id, previousId: previous, provider, content, itemKeys, ageMs },
         });
       });
     };

@@ -1,5 +1,4 @@
 import { RunContent, type AgentAdditions, type RunContents } from '../run-content/run-content.ts';
-import { contentDays } from '../shared/tenant-settings.ts';
 import type { AnswerFilter, StartedTurn, TurnStage } from './turn-stage.ts';
 
 export interface ContentDependencies {
@@ -14,10 +13,10 @@ export function contentStage({ contents }: ContentDependencies): TurnStage {
   return {
     request(turn, { sent }) {
       if (!turn.settings.storesContent) return undefined;
-      const { run, dialect, arrivedAt, settings } = turn;
+      const { run, dialect, arrivedAt } = turn;
       const { id, tenantId, userId } = run.identity;
       turn.content = new RunContent({
-        ...{ run: { id, tenantId, userId }, dialect, arrivedAt, days: contentDays(settings) },
+        ...{ run: { id, tenantId, userId }, dialect, arrivedAt },
         ...{ share: contents.openShare(tenantId), agent: additionsOf(turn) },
       });
       return turn.content.addRequest(sent);
