@@ -41,6 +41,18 @@ async function post(path: string, headers: Record<string, string>, method = 'POS
 }
 
 describe('a raw handler', () => {
+  it('serves no administrative change, since it gets no dry_run', async () => {
+    const parts = await appParts(await testIdentity());
+    const ids = routes.filter(({ service }) => service === 'agent').map(({ id }) => id);
+    const handlers = Object.fromEntries(
+      ids.filter((id) => id !== 'agents.create').map((id) => [id, () => Promise.resolve({ body: {} })]),
+    );
+    const rawHandlers = { 'agents.create': raw };
+    expect(() => createApp({ service: 'agent', handlers, rawHandlers, ...parts })).toThrow(
+      /raw handlers for \[agents.create\]/,
+    );
+  });
+
   it('writes the answer itself, after the same checks of path, identity and query', async () => {
     expect(await post('/v1/chat/completions', good)).toBe('200 chat.completions for admin');
     expect(await post('/v1/chat/completions', {})).toBe('401 service_unauthenticated');

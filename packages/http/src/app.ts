@@ -59,7 +59,10 @@ export interface Call<Body = unknown, Query = unknown> extends RequestContext {
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Handler = (call: Call<any, any>) => Promise<Reply>;
 
-/** Handler writing the response itself, including the request id, so bodies are neither buffered nor parsed twice. */
+/**
+ * Handler writing the response itself, including the request id, so bodies are neither buffered nor parsed twice. Not for
+ * administrative changes, whose dry runs it would ignore.
+ */
 export type RawHandler = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -142,6 +145,13 @@ function assertComplete(
   if (served.join() !== declared.join())
     throw new Error(
       `${service} has handlers for [${served.join()}] but the route table has [${declared.join()}]`,
+    );
+  const changing = routes.filter(
+    ({ id, administrative }) => administrative && Object.hasOwn(rawHandlers ?? {}, id),
+  );
+  if (changing.length > 0)
+    throw new Error(
+      `${service} has raw handlers for [${changing.map(({ id }) => id).join()}], which accept dry_run: raw handlers get none`,
     );
   if (idempotency === undefined && routes.some((route) => route.idempotencyKey))
     throw new Error(`${service} has routes that accept an Idempotency-Key but no option idempotency`);

@@ -20,6 +20,56 @@ beforeEach(() => mcp.begin());
 afterEach(() => mcp.end());
 afterAll(() => mcp.stop());
 
+describe('a dry run of a registration', () => {
+  const dryRun = (auth: object, url = mcp.server.url) =>
+    mcp.agents.call('POST', '/v1/mcp/servers?dry_run=true', {
+      as: mcp.tenant.admin,
+      body: { name: 'mail', url, auth },
+    });
+
+  it('finds the authorization server, and registers no client there', async () => {
+    const { requests } = mcp.server;
+    expect(await dryRun({ type: 'oauth' })).toMatchObject({
+      status: 201,
+      body: { id: null, status: 'needs_auth' },
+    });
+    expect(requests.length).toBeGreaterThan(0);
+    expect(mcp.login.registrations).toHaveLength(0);
+    expect(
+      await mcp.agents.rows('select id from agent.mcp_servers where tenant_id = $1', [mcp.tenant.id]),
+    ).toEqual([]);
+  });
+
+  it.each([
+    ['no registration', { registration_endpoint: undefined }],
+    [
+      'a registration endpoint that is not allowed',
+      { registration_endpoint: 'https://169.254.169.254/register' },
+    ],
+    ['no PKCE', { code_challenge_methods_supported: ['plain'] }],
+  ])('fails as the registration would with %s', async (_, metadata) => {
+    mcp.login.metadata = metadata;
+    for (const path of ['/v1/mcp/servers?dry_run=true', '/v1/mcp/servers']) {
+      const body = { name: 'mail', url: mcp.server.url, auth: { type: 'oauth' } };
+      expect(await mcp.agents.call('POST', path, { as: mcp.tenant.admin, body })).toMatchObject({
+        status: 422,
+        body: { error: { code: 'mcp_unreachable' } },
+      });
+    }
+  });
+
+  it('of a client with credentials lists the tools, and stores no token', async () => {
+    const auth = { type: 'oauth_client_credentials', ...knownClient };
+    expect(await dryRun(auth)).toMatchObject({
+      status: 201,
+      body: { id: null, status: 'connected', tools: [{ name: 'whoami' }] },
+    });
+    expect(
+      await mcp.agents.rows('select id from agent.mcp_servers where tenant_id = $1', [mcp.tenant.id]),
+    ).toEqual([]);
+  });
+});
+
 describe('a consent for all users', () => {
   it('is possible until its link expires, which is then deleted', async () => {
     const id = await mcp.register({ type: 'oauth' });

@@ -113,27 +113,52 @@ export class OAuthClient {
    * Finds the authorization server of an MCP server. If the tenant has no client id, the gateway registers itself,
    * unless `known` is of the same authorization server. Throws `McpFailure`.
    */
-  async bind(url: string, auth: OAuthSettings, { tenantId, ...by }: BindWith): Promise<OAuthBinding> {
+  bind(url: string, auth: OAuthSettings, { tenantId, ...by }: BindWith): Promise<OAuthBinding> {
+    return this.#inTurn(tenantId, (fetchFn) => this.#bound(url, auth, { ...by, fetchFn }));
+  }
+
+  /** Makes the checks of `bind`, without registering at the authorization server. */
+  async check(url: string, auth: OAuthSettings, tenantId: string): Promise<void> {
+    const { metadata } = await this.#inTurn(tenantId, (fetchFn) => this.#discover(url, auth, fetchFn));
+    if (auth.clientId !== null) return;
+    const { registration_endpoint: registration } = metadata;
+    if (registration === undefined) throw new McpFailure('invalid');
+    await this.#checkEndpoint(registration);
+  }
+
+  #inTurn<Result>(tenantId: string, work: (fetchFn: Fetch) => Promise<Result>): Promise<Result> {
     const limit = AbortSignal.timeout(stepMs);
-    const discover = (): Promise<OAuthBinding> =>
-      this.#step(tenantId, (fetchFn) => this.#discover(url, auth, { ...by, fetchFn }));
-    return this.#turns.run(tenantId, discover, limit).catch((error: unknown) => {
+    const step = (): Promise<Result> => this.#step(tenantId, work);
+    return this.#turns.run(tenantId, step, limit).catch((error: unknown) => {
       throw limit.aborted ? new McpFailure('timeout', { cause: error }) : refusedToFailure(error);
     });
   }
 
-  async #discover(
+  async #bound(
     url: string,
     auth: OAuthSettings,
     { secret, known, fetchFn }: Omit<BindWith, 'tenantId'> & { fetchFn: Fetch },
   ): Promise<OAuthBinding> {
+    const { bound, metadata, authorizationServerUrl } = await this.#discover(url, auth, fetchFn);
+    if (auth.clientId !== null)
+      return {
+        ...bound,
+        client: { client_id: auth.clientId, ...(secret !== null && { client_secret: secret }) },
+      };
+    const isKnown = known?.metadata.issuer === metadata.issuer && known.redirectUrl === this.#redirectUrl;
+    if (isKnown) return { ...bound, client: known.client, registration: known.registration };
+    const client = await this.#register(authorizationServerUrl, metadata, { scope: bound.scope, fetchFn });
+    return { ...bound, client, registration: metadata.registration_endpoint };
+  }
+
+  async #discover(url: string, auth: OAuthSettings, fetchFn: Fetch) {
     const { resourceMetadataUrl, scope: challengedScope } = await challengeOf(url, fetchFn);
     const documents = keepingMetadata(fetchFn);
     const discovered = await discoverOAuthServerInfo(url, {
       fetchFn: documents.fetchFn,
       ...(resourceMetadataUrl !== undefined && { resourceMetadataUrl }),
     });
-    const { authorizationServerMetadata: metadata, resourceMetadata } = discovered;
+    const { authorizationServerMetadata: metadata, authorizationServerUrl, resourceMetadata } = discovered;
     const resource = resourceMetadata?.resource ?? null;
     // Tokens for another resource would go to the wrong server.
     if (metadata === undefined || (resource !== null && !isResourceOf(url, resource)))
@@ -144,15 +169,7 @@ export class OAuthClient {
     const pinned = await this.#pin(metadata, auth);
     const revocation = revocationEndpointOf({ ...documents.metadata(), ...metadata });
     const bound = { metadata: pinned, revocation, resource, scope, redirectUrl: this.#redirectUrl };
-    if (auth.clientId !== null)
-      return {
-        ...bound,
-        client: { client_id: auth.clientId, ...(secret !== null && { client_secret: secret }) },
-      };
-    const isKnown = known?.metadata.issuer === metadata.issuer && known.redirectUrl === this.#redirectUrl;
-    if (isKnown) return { ...bound, client: known.client, registration: known.registration };
-    const client = await this.#register(discovered.authorizationServerUrl, metadata, { scope, fetchFn });
-    return { ...bound, client, registration: metadata.registration_endpoint };
+    return { bound, metadata, authorizationServerUrl };
   }
 
   /** The URL at which a browser consents. */
@@ -252,10 +269,7 @@ export class OAuthClient {
     if ([issuer, authorization_endpoint, token_endpoint].some((url) => url.length > maxUrlPartChars))
       throw new McpFailure('invalid');
     const endpoints = auth.type === 'oauth' ? [authorization_endpoint, token_endpoint] : [token_endpoint];
-    for (const endpoint of endpoints)
-      await this.#options.guard.check(endpoint, 'url').catch((error: unknown) => {
-        throw error instanceof AppError ? new McpFailure('unreachable', { cause: error }) : error;
-      });
+    for (const endpoint of endpoints) await this.#checkEndpoint(endpoint);
     const { token_endpoint_auth_methods_supported, authorization_response_iss_parameter_supported } =
       metadata;
     return {
@@ -265,6 +279,12 @@ export class OAuthClient {
         authorization_response_iss_parameter_supported,
       }),
     };
+  }
+
+  async #checkEndpoint(endpoint: string): Promise<void> {
+    await this.#options.guard.check(endpoint, 'url').catch((error: unknown) => {
+      throw error instanceof AppError ? new McpFailure('unreachable', { cause: error }) : error;
+    });
   }
 
   async #register(

@@ -14,7 +14,7 @@ export interface VerifiedServer {
 
 /**
  * Tries settings of a server before they are stored: lists the tools, or finds the authorization server if a user must
- * consent first. Throws `McpFailure`. In a dry run no client is registered at an authorization server.
+ * consent first. Throws `McpFailure`. A dry run makes the same checks, but registers no client at an authorization server.
  */
 export async function verifyServer(
   { registry, oauth }: { registry: McpRegistry; oauth: OAuthClient },
@@ -28,7 +28,11 @@ export async function verifyServer(
   const untried = { listed: null, secrets, clientIssuer: null };
   if (auth.type !== 'oauth' && auth.type !== 'oauth_client_credentials')
     return { ...untried, listed: await list(headersOf(secrets)) };
-  if (auth.type === 'oauth' && (!oauth.canConsent || dryRun)) return untried;
+  if (auth.type === 'oauth' && !oauth.canConsent) return untried;
+  if (auth.type === 'oauth' && dryRun) {
+    await oauth.check(url, auth, tenantId);
+    return untried;
+  }
   const binding = await oauth.bind(url, auth, { tenantId, secret: clientSecretOf(secrets), known: null });
   const { issuer } = binding.metadata;
   if (auth.type === 'oauth_client_credentials') {
