@@ -220,7 +220,7 @@ export const vacuumRetryMs = 120_000;
 
 /**
  * Texts whose tokens are counted or wait for it, and their characters: 3 s of processor time at worst, and a tenth of a
- * tenant. The tokens of more texts are guessed.
+ * tenant. The tokens of more texts are guessed; as many again are counted for tenants with less than an equal part.
  */
 export const maxCounted = {
   all: { texts: 10_000, chars: 1_000_000 },

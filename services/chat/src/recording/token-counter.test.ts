@@ -76,6 +76,16 @@ it('has room for other tenants beside one with too many texts, and for all toget
   expect(all.calls()).toBe(20);
 });
 
+it('counts a text of a tenant that comes after others have reached the bounds', async () => {
+  const { calls } = countIn(() => new Promise(() => undefined), 20);
+  const long = 'x'.repeat(maxCounted.tenant.chars);
+  const tenants = maxCounted.all.chars / maxCounted.tenant.chars;
+  const counts = Array.from({ length: tenants }, (_, index) => counter.count(long, `tenant ${index}`));
+  counts.push(counter.count('hello', 'late'), counter.count(long, 'later'));
+  await Promise.all(counts);
+  expect(calls()).toBe(tenants + 1);
+});
+
 it('counts on for others while the texts of one tenant fail', async () => {
   let calls = 0;
   const run = (tenantId: string, texts: readonly string[]): Promise<number[]> => {

@@ -52,8 +52,12 @@ class WaitingTexts {
     this.#most = most;
   }
 
-  fits(text: string): boolean {
-    return this.#texts < this.#most.texts && this.#chars + text.length <= this.#most.chars;
+  get isEmpty(): boolean {
+    return this.#texts === 0;
+  }
+
+  fits(text: string, most = this.#most): boolean {
+    return this.#texts < most.texts && this.#chars + text.length <= most.chars;
   }
 
   add(text: string): void {
@@ -76,8 +80,8 @@ interface TenantTexts {
 /**
  * Counts tokens for estimates of this process, in a child process: the tokenizer takes 70 MB, and 30 ms for 10,000
  * characters at worst. The child starts with the first text. Tenants take turns at it, each with a tenth of the bounds;
- * texts of a tenant waiting go to it together. A client waits for a count no longer than `waitMs`, whether or not the
- * child has started.
+ * once these are reached, a tenant with less than an equal part still has its texts counted. Texts of a tenant waiting go
+ * to the child together. A client waits for a count no longer than `waitMs`, whether or not the child has started.
  */
 export class TokenCounter {
   readonly #log: Logger;
@@ -85,6 +89,8 @@ export class TokenCounter {
   readonly #sandbox: NonNullable<TokenCounterOptions['sandbox']>;
   readonly #tenants = new RecentMap<TenantTexts>(maxNamed);
   readonly #waiting = new WaitingTexts(maxCounted.all);
+  /** Tenants with texts under way or waiting. */
+  #busy = 0;
   readonly #backoff = new Backoff();
   /** The tenant of the last count if it failed. */
   #failedTenant: string | null = null;
@@ -114,8 +120,9 @@ export class TokenCounter {
   /** Null if too many texts wait, the child fails, has failed a moment ago or is stopped, or the count takes too long. */
   async count(text: string, tenantId: string): Promise<number | null> {
     const tenant = this.#tenants.getOrMake(tenantId, () => this.#textsOf(tenantId));
+    if (!this.#hasRoom(tenant.waiting, text)) return this.#failed(new Error('too many texts wait'));
     const bounds = [tenant.waiting, this.#waiting];
-    if (bounds.some((waiting) => !waiting.fits(text))) return this.#failed(new Error('too many texts wait'));
+    if (tenant.waiting.isEmpty) this.#busy += 1;
     for (const waiting of bounds) waiting.add(text);
     const result: { tokens?: number | null } = {};
     const counted = tenant.counts
@@ -123,10 +130,20 @@ export class TokenCounter {
       .catch((error: unknown) => this.#failed(error))
       .then((tokens) => {
         for (const waiting of bounds) waiting.remove(text);
+        if (tenant.waiting.isEmpty) this.#busy -= 1;
         result.tokens = tokens;
       });
     await settledWithin(counted, this.#waitMs);
     return result.tokens === undefined ? this.#failed(new Error('the count takes too long')) : result.tokens;
+  }
+
+  /** Earlier tenants leave room for one with less: as much again as the bounds of all. */
+  #hasRoom(waiting: WaitingTexts, text: string): boolean {
+    if (!waiting.fits(text)) return false;
+    const times = (factor: number) => ({ texts: texts * factor, chars: chars * factor });
+    const { texts, chars } = maxCounted.all;
+    if (this.#waiting.fits(text)) return true;
+    return waiting.fits(text, times(1 / (this.#busy + 1))) && this.#waiting.fits(text, times(2));
   }
 
   #textsOf(tenantId: string): TenantTexts {
