@@ -70,24 +70,6 @@ export const maxNameLength = 256;
 /** Longer names of tools and ids are in no use, and match nothing. */
 export const maxIdChars = 1_024;
 
-/* Refused requests, which are counted in memory until they are published */
-/** Groups of the refused requests of a tenant; further ones are counted by their code alone. */
-export const maxRefusedGroups = 200;
-/** The same of all tenants, which an outage of analytics would else fill memory with: about 10 MB. */
-export const maxRefusedGroupsOfAll = 20_000;
-/** Refused requests of a tenant with facts of their own, in an hour: as many as analytics keeps. Others are only counted. */
-export const maxRefusedOfHour = 1_000;
-/** The same that wait for publication, of one tenant and of all: about 5 MB. */
-export const maxRefusedWaitingOfTenant = 1_000;
-export const maxRefusedWaiting = 8_000;
-/** The text of a refusal is cut there. */
-export const maxRefusedMessageChars = 300;
-/** Counts are published so often, and may be lost in a crash for so long. */
-export const publishRefusedMs = 1_000;
-/** The pause after a failed publication, and the longest one. */
-export const retryRefusedMs = 5_000;
-export const refusedDeadlineMs = 10_000;
-
 /* Batches and files at providers */
 /** A provider has a batch within this time, or never: the time limit of the request, and what clocks differ by. */
 export const batchCreatedWithinMs = 3 * 60_000;

@@ -15,7 +15,7 @@ import { RequestAmounts } from '../limits/request-amounts.ts';
 import type { KeyName, ProviderResources } from '../providers/resources.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import { startedRun, type StartedRun } from '../runs/run-record.ts';
-import { clientNamed } from '../shared/client-name.ts';
+import { clientNamed } from '@gatehouse/kit/client-name';
 import { storedDays, withoutLimits, type KeySettings } from '../shared/tenant-settings.ts';
 import { requiredId, type BatchApiName } from './batch-api.ts';
 import {

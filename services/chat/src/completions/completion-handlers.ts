@@ -17,7 +17,7 @@ import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import { arrive, startTurn, type TurnDependencies } from '../turns/start-turn.ts';
 import type { Turn } from '../turns/turn.ts';
-import type { RefusedRequests } from '../recording/refused-requests.ts';
+import type { RefusedRequests } from '@gatehouse/events/refused-requests';
 import { noteRefusal, notingModel, type RequestedFacts } from './refusal-handlers.ts';
 
 export interface CompletionDependencies extends TurnDependencies, ReaderDependencies {

@@ -21,7 +21,7 @@ import {
 import type { Admission } from '../limits/admission.ts';
 import { Interruption } from '../providers/provider-failure.ts';
 import { requestActor, type ProvenActor } from '../shared/actor.ts';
-import { clientNamed } from '../shared/client-name.ts';
+import { clientNamed } from '@gatehouse/kit/client-name';
 import { LargeWork } from '../shared/large-work.ts';
 import { storedDays, type KeySettings, type TenantSettings } from '../shared/tenant-settings.ts';
 import {

@@ -11,7 +11,7 @@ import { Instance } from './instance-job.ts';
 import { LateContents } from './late-contents-job.ts';
 import { eventSource, RunOutbox } from './outbox-system-store.ts';
 import { Reaper, type ReaperOptions } from './reaper-job.ts';
-import { RefusedRequestsPublisher } from './refused-requests-job.ts';
+import { RefusedRequestsPublisher } from '@gatehouse/events/refused-publisher';
 import { RunPublisher } from './run-publisher-job.ts';
 import { RunRecorder } from './run-recorder.ts';
 import { RunTelemetry } from './run-telemetry.ts';
@@ -51,7 +51,7 @@ export async function createRecording(shell: Shell, options: RecordingOptions) {
   publishOutbox(shell, { ...target, outbox: runOutbox, watermarks: true });
   const sink = eventSink(shell, target, { passesObjects: true });
   const publisher = new RunPublisher({ sink, log, registry });
-  const refusals = new RefusedRequestsPublisher({ sink, log });
+  const refusals = new RefusedRequestsPublisher({ sink, source: eventSource, log });
   const onWaiting = (): void => runOutbox.committed();
   const onAlerts = options.committed;
   const recorder = new RunRecorder({ pool, instance, alerts, publisher, log, registry, onWaiting, onAlerts });

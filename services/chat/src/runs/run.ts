@@ -1,6 +1,6 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Recall } from '@gatehouse/events/run-event';
-import type { ClientName } from '../shared/client-name.ts';
+import type { ClientName } from '@gatehouse/kit/client-name';
 import type { Operation } from '@gatehouse/dialects/dialect';
 import type { Cost, RunCost } from '../catalogue/price.ts';
 import type { Usage } from '@gatehouse/dialects/usage/usage';

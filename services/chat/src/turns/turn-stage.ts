@@ -15,7 +15,7 @@ import type { ActiveRun } from '../recording/active-run.ts';
 import type { RunContent } from '../run-content/run-content.ts';
 import type { StoreResponse } from '../runs/run.ts';
 import type { Actor, ProvenActor } from '../shared/actor.ts';
-import type { ClientName } from '../shared/client-name.ts';
+import type { ClientName } from '@gatehouse/kit/client-name';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { TurnTools } from '../tools/tool-loop.ts';
 

@@ -1,10 +1,10 @@
 import { expect, it } from '@jest/globals';
-import type { RequestsRefused } from '@gatehouse/events/refused-event';
-import type { EventSink, PartitionBatch } from '@gatehouse/events/sink';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
-import type { RefusedRequest } from '../src/recording/refused-requests.ts';
-import { RefusedRequestsPublisher } from '../src/recording/refused-requests-job.ts';
+import type { RequestsRefused } from './refused-event.ts';
+import { RefusedRequestsPublisher } from './refused-publisher.ts';
+import type { RefusedRequest } from './refused-requests.ts';
+import type { EventSink, PartitionBatch } from './sink.ts';
 
 const tenantId = newId();
 const request: RefusedRequest = {
@@ -32,7 +32,11 @@ class LossySink implements EventSink {
 
 it('sends counts of an unknown end again under the same id, and later ones under another', async () => {
   const sink = new LossySink();
-  const publisher = new RefusedRequestsPublisher({ sink, log: createLogger('test', 'silent') });
+  const publisher = new RefusedRequestsPublisher({
+    sink,
+    source: 'test',
+    log: createLogger('test', 'silent'),
+  });
   publisher.counts.note(request);
   sink.isDown = true;
   // Stopping publishes what is left, once; it may be called again.

@@ -1,12 +1,24 @@
-import { writeRequestsRefused, type RefusedEntry } from '@gatehouse/events/refused-event';
-import { partitionOf } from '@gatehouse/events/partitions';
-import type { EventSink, EventText } from '@gatehouse/events/sink';
 import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
-import { publishRefusedMs, refusedDeadlineMs, retryRefusedMs } from '../bounds.ts';
 import { unlessAborted } from '@gatehouse/kit/clock';
-import { eventSource } from './outbox-system-store.ts';
+import { partitionOf } from './partitions.ts';
+import { writeRequestsRefused, type RefusedEntry } from './refused-event.ts';
 import { firstEntries, RefusedRequests } from './refused-requests.ts';
+import type { EventSink, EventText } from './sink.ts';
+
+/** Counts are published so often, and may be lost in a crash for so long. */
+const publishRefusedMs = 1_000;
+/** The pause after a failed publication, and the longest one. */
+const retryRefusedMs = 5_000;
+const refusedDeadlineMs = 10_000;
+
+export interface RefusedRequestsPublisherOptions {
+  /** Null: the counts are dropped. It is closed by others, after `stop`. */
+  sink: EventSink | null;
+  /** The `source` of the events. */
+  source: string;
+  log: Logger;
+}
 
 /**
  * Publishes counts of refused requests each second. While they can't be published, the counts grow and memory is bounded:
@@ -15,6 +27,7 @@ import { firstEntries, RefusedRequests } from './refused-requests.ts';
 export class RefusedRequestsPublisher {
   readonly counts = new RefusedRequests();
   readonly #sink: EventSink | null;
+  readonly #source: string;
   readonly #log: Logger;
   readonly #loop: BackgroundLoop;
   /** Entries to send, from `#next` on. */
@@ -23,9 +36,9 @@ export class RefusedRequestsPublisher {
   /** The event under way. */
   #event: (EventText & { end: number }) | null = null;
 
-  /** Without a sink the counts are dropped. The sink is closed by others, after `stop`. */
-  constructor({ sink, log }: { sink: EventSink | null; log: Logger }) {
+  constructor({ sink, source, log }: RefusedRequestsPublisherOptions) {
     this.#sink = sink;
+    this.#source = source;
     this.#log = log;
     this.#loop = new BackgroundLoop(
       async () => {
@@ -78,6 +91,6 @@ export class RefusedRequestsPublisher {
 
   #nextEvent(): EventText & { end: number } {
     const entries = firstEntries(this.#entries, this.#next);
-    return { ...writeRequestsRefused(eventSource, new Date(), entries), end: this.#next + entries.length };
+    return { ...writeRequestsRefused(this.#source, new Date(), entries), end: this.#next + entries.length };
   }
 }

@@ -1,23 +1,26 @@
+import { cacheKey } from '@gatehouse/kit/cache-key';
+import { newId } from '@gatehouse/kit/ids';
+import { hourMs, minuteMs } from '@gatehouse/kit/bounds';
+import { cutText } from './cut-text.ts';
 import {
   maxRefusedDetails,
   maxRefusedEntries,
   type RefusedDetail,
   type RefusedEntry,
-} from '@gatehouse/events/refused-event';
-import { cutText } from '@gatehouse/events/cut-text';
-import { textLimits } from '@gatehouse/events/run-event';
-import { cacheKey } from '@gatehouse/kit/cache-key';
-import { newId } from '@gatehouse/kit/ids';
-import { hourMs, minuteMs } from '@gatehouse/kit/bounds';
-import {
-  maxRefusedGroups,
-  maxRefusedGroupsOfAll,
-  maxRefusedMessageChars,
-  maxRefusedOfHour,
-  maxRefusedWaiting,
-  maxRefusedWaitingOfTenant,
-} from '../bounds.ts';
+} from './refused-event.ts';
+import { textLimits } from './run-event.ts';
 
+/** Groups of the refused requests of a tenant; further ones are counted by their code alone. */
+const maxRefusedGroups = 200;
+/** The same of all tenants, which an outage of analytics would else fill memory with: about 10 MB. */
+const maxRefusedGroupsOfAll = 20_000;
+/** Refused requests of a tenant with facts of their own, in an hour: as many as analytics keeps. Others are only counted. */
+const maxRefusedOfHour = 1_000;
+/** The same that wait for publication, of one tenant and of all: about 5 MB. */
+const maxRefusedWaitingOfTenant = 1_000;
+const maxRefusedWaiting = 8_000;
+/** The text of a refusal is cut there. */
+const maxRefusedMessageChars = 300;
 /** Counts are by quarters of an hour, as those of runs. */
 const quarterMs = 15 * minuteMs;
 

@@ -1,4 +1,4 @@
-import { RecentMap } from '@gatehouse/kit/recent-map';
+import { RecentMap } from './recent-map.ts';
 
 /**
  * Programs in reports of runs, with the products in their `User-Agent` (RFC 9110 §10.1.5). Programs stand before the

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
-import { requestsRefusedData, writeRequestsRefused } from '@gatehouse/events/refused-event';
-import { maxEventBytes } from '@gatehouse/events/cloud-event';
 import { newId } from '@gatehouse/kit/ids';
+import { maxEventBytes } from './cloud-event.ts';
+import { requestsRefusedData, writeRequestsRefused } from './refused-event.ts';
 import { firstEntries, RefusedRequests, type RefusedRequest } from './refused-requests.ts';
 
 const now = new Date('2026-01-10T09:15:00Z');
