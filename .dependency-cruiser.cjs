@@ -14,7 +14,7 @@ const tests = '(\\.test\\.ts$|/test/|^test/)';
 
 /** The rooms of services, from the lowest: a room imports those before it. */
 const rooms = {
-  edge: ['shared', 'dialects', 'auth', 'relay', 'cors', 'replicas', 'proxy', 'documents', 'http'],
+  edge: ['shared', 'dialects', 'auth', 'relay', 'cors', 'replicas', 'proxy', 'documents', 'refusals', 'http'],
   chat: [
     ...['policies', 'shared', 'catalogue', 'runs', 'limits', 'alerts', 'providers'],
     ...[

@@ -30,7 +30,7 @@ const write = (file: string, text: string): void => writeFileSync(path.join(fold
 const topology = new Document(
   Object.fromEntries(
     byName.map((service) => {
-      const { name, publishes: _published, consumes: _consumed, ...facts } = service;
+      const { name, publishes: _published, sends: _sent, consumes: _consumed, ...facts } = service;
       return [name, { ...facts, calls: callsOf(service) }];
     }),
   ),

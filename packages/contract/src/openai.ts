@@ -317,6 +317,7 @@ export const routes: readonly Route[] = [
     },
   }),
   route('embeddings.create', 'POST /v1/embeddings', {
+    embeds: true,
     bodyLimit: 20 * MiB,
     passedBody: embeddingsRequest,
     query: z.looseObject({}),

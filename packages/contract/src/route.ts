@@ -88,6 +88,8 @@ export interface Route {
   passThrough: boolean;
   /** Whether the response is the number of tokens of a passed-on request: it is no run. */
   counts?: true;
+  /** Whether the run of a passed-on request is for embeddings. */
+  embeds?: true;
   /** Maximum request body in bytes; 0 for a route without body. */
   bodyLimit: number;
   /** Shape of the request body; absent for a route without body or with one defined by a third party. */
@@ -194,6 +196,12 @@ function changesConfiguration({ method, access }: Pick<Route, 'method' | 'access
 function newIdsOf({ status, shape }: Route['response']): readonly string[] {
   const creates = status === 201 || status === 202;
   return creates && shape instanceof z.ZodObject && 'id' in shape.shape ? ['id'] : [];
+}
+
+/** The operation of the runs of a route; null for a route without runs. */
+export function runOperation({ passThrough, counts, embeds }: Route): 'chat' | 'embeddings' | null {
+  if (!passThrough || counts === true) return null;
+  return embeds === true ? 'embeddings' : 'chat';
 }
 
 /** Creates an entry of the route table with default values: `route('agents.list', 'GET /v1/agents', { … })`. */

@@ -18,6 +18,8 @@ interface ServiceFacts {
   grpc?: true;
   /** Topics of its published events. */
   publishes?: readonly Topic[];
+  /** Topics of events sent to their consumers directly, with Kafka too. */
+  sends?: readonly Topic[];
   /** Topics of consumed events, from Kafka or from the publishing services. */
   consumes?: readonly Topic[];
   /** Encrypts secrets of tenants: gets `SECRETS_KEYRING`. */
@@ -90,7 +92,7 @@ const facts = {
     egress: true,
     calls: ['agent', 'chat', 'tenant'],
   },
-  edge: { public: true, calls: ['tenant'] },
+  edge: { public: true, sends: [topics.usage], calls: ['analytics', 'tenant'] },
 } as const satisfies Record<string, ServiceFacts>;
 
 export type ServiceName = keyof typeof facts;
@@ -117,7 +119,9 @@ export const services: readonly ServiceEntry[] = Object.entries<ServiceFacts>(fa
 /** Services sending events of a topic to another one, its consumer. */
 export function publishersOf(topic: Topic, consumer: ServiceName): ServiceName[] {
   return services
-    .filter(({ name, publishes }) => publishes?.includes(topic) && name !== consumer)
+    .filter(
+      ({ name, publishes = [], sends = [] }) => name !== consumer && [...publishes, ...sends].includes(topic),
+    )
     .map(({ name }) => name);
 }
 

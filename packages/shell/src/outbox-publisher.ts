@@ -1,14 +1,12 @@
 import { services, type ServiceName, type Topic } from '@gatehouse/contract/services';
-import { DirectSink } from '@gatehouse/events/direct-sink';
 import { KafkaSink } from '@gatehouse/events/kafka-sink';
 import type { Outbox } from '@gatehouse/events/outbox';
 import { OutboxRelay } from '@gatehouse/events/outbox-relay';
 import { partitionOf } from '@gatehouse/events/partitions';
 import { kafkaPlace } from '@gatehouse/events/settings';
 import type { EventSink } from '@gatehouse/events/sink';
-import { isMessageTooLarge } from '@gatehouse/grpc/errors';
 import { createPool } from '@gatehouse/pg/pool';
-import { EventsServiceClient } from '@gatehouse/proto/events/v1/events';
+import { directSink } from './direct-sink.ts';
 import type { Shell } from './shell.ts';
 
 export interface OutboxPublisherOptions {
@@ -74,13 +72,5 @@ export function eventSink(
   const kafka = kafkaPlace(config, topic);
   if (kafka !== null) return new KafkaSink({ ...kafka, clientId: `gatehouse-${name}`, log });
   if (consumer === undefined || consumerName === undefined) return null;
-  const takesObjects = passesObjects && shell.neighbours?.find(consumerName) !== undefined;
-  const peer = shell.peer(consumerName, consumer, EventsServiceClient, { passesObjects: takesObjects });
-  return new DirectSink({
-    // Objects reach `consumeTopic` of this process alone, which knows them.
-    send: (events, { deadlineMs, isFresh: fresh }) =>
-      peer.call('take', { topic, source, events: events as string[], fresh }, { deadlineMs }),
-    isTooLarge: isMessageTooLarge,
-    takesObjects,
-  });
+  return directSink(shell, { source, topic, consumer, consumerName }, { passesObjects });
 }

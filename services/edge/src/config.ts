@@ -52,6 +52,7 @@ const upstreamSettings = Object.fromEntries(
 const settings = z.object({
   ...serviceSettings,
   ...publicUrlSettings,
+  ANALYTICS_GRPC: addresses,
   TENANT_GRPC: addresses,
   ...upstreamSettings,
   /** Proxies in front of the edge, with trusted `X-Forwarded-For` for the client's address. */

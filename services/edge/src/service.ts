@@ -15,6 +15,7 @@ import { Cors } from './cors/cors.ts';
 import { AccessLog } from './http/access-log-handlers.ts';
 import { createEdgeApp, Gateway } from './http/gateway-handlers.ts';
 import { createProxy } from './proxy/create-proxy.ts';
+import { createRefusals } from './refusals/create-refusals.ts';
 
 /** Settings a test may replace. */
 export interface EdgeOverrides extends ShellOverrides {
@@ -41,6 +42,7 @@ export async function createService(config: EdgeConfig, overrides: EdgeOverrides
     files &&
     new CertificateFiles({ cert: files.TLS_CERT, key: files.TLS_KEY, log, ...overrides.certificate });
   if (certificate !== undefined) shell.add(certificate);
+  const refusals = createRefusals(shell, config);
   const { forwarder, parts } = createProxy(shell, config, overrides.pace);
   const untrustedProxies = new UntrustedProxies({
     ...{ isTrusted: isTrustedProxy, count: isTrustedProxy.count },
@@ -55,12 +57,13 @@ export async function createService(config: EdgeConfig, overrides: EdgeOverrides
     isTrustedProxy,
     untrustedProxies,
     cors: config.CORS_ORIGINS.length === 0 ? null : new Cors(config.CORS_ORIGINS),
-    accessLog: new AccessLog({ log, duration: shell.httpDuration, tracer }),
+    accessLog: new AccessLog({ log, duration: shell.httpDuration, tracer, refusals: refusals.counts }),
     log,
   });
   return shell.createService({
     handler: createEdgeApp(gateway),
     frontDoor: { cut: () => void forwarder.close(), certificate },
-    parts: [...parts, gateway, untrustedProxies],
+    // The counts stop last.
+    parts: [refusals, ...parts, gateway, untrustedProxies],
   });
 }

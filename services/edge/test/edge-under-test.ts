@@ -88,6 +88,8 @@ export class EdgeUnderTest {
       ASSERTION_PRIVATE_KEY: identity.privateKey('edge'),
       ASSERTION_PUBLIC_KEYS: identity.publicKeys,
       TENANT_GRPC: `${host}:${tenant.port}`,
+      // No analytics: the keys of these tests are no tenant's, so no refused request is counted.
+      ANALYTICS_GRPC: `${host}:1`,
       TENANT_HTTP: http,
       AGENT_HTTP: http,
       CHAT_HTTP: http,

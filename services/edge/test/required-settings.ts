@@ -1,6 +1,6 @@
 const addresses = [
-  ...['TENANT_GRPC', 'TENANT_HTTP', 'AGENT_HTTP', 'CHAT_HTTP', 'ANALYTICS_HTTP', 'MEMORY_HTTP'],
-  'WEBHOOK_HTTP',
+  ...['TENANT_GRPC', 'ANALYTICS_GRPC', 'TENANT_HTTP', 'AGENT_HTTP', 'CHAT_HTTP', 'ANALYTICS_HTTP'],
+  ...['MEMORY_HTTP', 'WEBHOOK_HTTP'],
 ];
 
 /** The settings without a default, which no test calls. */

@@ -16,6 +16,11 @@ beforeAll(async () => {
 afterAll(() => tenants.stop());
 
 const rejected = (value: Rejection): AuthenticateResponse => ({ result: { $case: 'rejection', value } });
+/** A key whose secret was right is named, to count its refused requests. */
+const rejectedKey = (value: Rejection, id: string): AuthenticateResponse => ({
+  ...rejected(value),
+  rejectedKey: { id, tenantId: tenant.id, userId: undefined },
+});
 const accepted = expect.objectContaining({ result: expect.objectContaining({ $case: 'key' }) });
 
 const rotate = async (id: string, overlapSeconds: number): Promise<string> => {
@@ -81,7 +86,7 @@ describe('Authenticate', () => {
   it('rejects a revoked key and an expired one, and says which only for the right secret', async () => {
     const revoked = await tenants.makeKey(tenant.admin);
     await tenants.call('POST', `/v1/api-keys/${revoked.id}/revoke`, { as: tenant.admin });
-    expect(await tenants.authenticate(revoked.key)).toEqual(rejected(Rejection.REVOKED));
+    expect(await tenants.authenticate(revoked.key)).toEqual(rejectedKey(Rejection.REVOKED, revoked.id));
     const guess = await tenants.authenticateParts(revoked.key.slice(4, 20), newKeyText().secretSha256);
     expect(guess).toEqual(rejected(Rejection.UNKNOWN));
 
@@ -89,7 +94,7 @@ describe('Authenticate', () => {
     const expiring = await tenants.makeKey(tenant.admin, { expires_at: soon });
     expect(await tenants.authenticate(expiring.key)).toEqual(accepted);
     await eventually(async () => {
-      expect(await tenants.authenticate(expiring.key)).toEqual(rejected(Rejection.EXPIRED));
+      expect(await tenants.authenticate(expiring.key)).toEqual(rejectedKey(Rejection.EXPIRED, expiring.id));
     }, 2_000);
   });
 
@@ -159,7 +164,7 @@ describe('a rotated key', () => {
     const fresh = await rotate(id, 60);
     await tenants.call('POST', `/v1/api-keys/${id}/revoke`, { as: tenant.admin });
     for (const text of [key, fresh])
-      expect(await tenants.authenticate(text)).toEqual(rejected(Rejection.REVOKED));
+      expect(await tenants.authenticate(text)).toEqual(rejectedKey(Rejection.REVOKED, id));
   });
 });
 

@@ -4,7 +4,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import { requestContext } from '@gatehouse/http/request-context';
-import { Authenticator, type Checked, type KeySource } from './authenticator.ts';
+import { Authenticator, type Checked, type KeyRequest, type KeySource } from './authenticator.ts';
 
 interface Check {
   known: boolean;
@@ -39,9 +39,11 @@ function setUp() {
   const changes = new ChangeWatch({ list: () => Promise.reject(new Error('away')) });
   const networkOf = ({ headers }: IncomingMessage): string => String(headers['x-network']);
   const authenticator = new Authenticator({ source, networkOf, changes });
+  let keyRequest: KeyRequest | undefined;
   const authenticate = (text: string, network: string): unknown => {
     const request = { headers: { 'x-network': network }, socket: {} as Socket } as unknown as IncomingMessage;
-    return authenticator.authenticate(`Bearer ${text}`, request, requestContext(request));
+    keyRequest = { ...requestContext(request), key: null };
+    return authenticator.authenticate(`Bearer ${text}`, request, keyRequest);
   };
   const send = async (text: string, network: string): Promise<unknown> => {
     try {
@@ -54,7 +56,7 @@ function setUp() {
   const reject = (from = 0): void => {
     for (let index = from; index < checks.length; index += 1) checks[index]?.answer(null);
   };
-  return { checks, authenticate, send, reject, changes };
+  return { checks, authenticate, send, reject, changes, keyOfLast: () => keyRequest?.key };
 }
 
 it('a key in the cache costs no promise', async () => {
@@ -65,6 +67,29 @@ it('a key in the cache costs no promise', async () => {
   checks[0]?.answer(accepted);
   await first;
   expect(authenticate(text, 'a')).toBe(accepted.principal);
+});
+
+it('a refused key is named where its secret was right, and an unknown one is not', async () => {
+  const { checks, send, keyOfLast } = setUp();
+  const key = { keyId: 'key', tenantId: 'tenant', userId: 'ann' };
+  const answers: [Checked, unknown, string][] = [
+    [null, null, 'invalid_api_key'],
+    [{ rejected: key }, key, 'invalid_api_key'],
+    [{ ...accepted, expiresAtMs: 0 }, accepted.principal, 'invalid_api_key'],
+    [{ ...accepted, tenantStatus: 'suspended' }, accepted.principal, 'tenant_suspended'],
+  ];
+  for (const [checked, named, code] of answers) {
+    const { text } = newKeyText();
+    const first = send(text, 'a');
+    await settled();
+    checks.at(-1)?.answer(checked);
+    expect(await first).toMatchObject({ code });
+    expect(keyOfLast()).toEqual(named);
+    // The same from the cache.
+    expect(await send(text, 'a')).toMatchObject({ code });
+    expect(keyOfLast()).toEqual(named);
+  }
+  expect(checks).toHaveLength(answers.length);
 });
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -5,11 +5,17 @@ import { AppError, assertTenantActive } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
+import type { NamedKey } from '../shared/named-key.ts';
 import { KeyReader, type CarriedKey } from './key-reader.ts';
 import { invalidSession, type CarriedSession } from './session-reader.ts';
 
-/** A key or session as the tenant service returns it; null for an unknown, expired or revoked one. */
-export type Checked = AcceptedKey | null;
+/** A key or session as the tenant service returns it; null for an unknown one, and for an ended session. */
+export type Checked = AcceptedKey | RejectedKey | null;
+
+/** A revoked or expired key of a tenant, whose secret was right. */
+interface RejectedKey {
+  rejected: NamedKey;
+}
 
 interface AcceptedKey {
   principal: Principal;
@@ -23,6 +29,11 @@ interface AcceptedKey {
 export interface RequestIds {
   requestId: string;
   trace: TraceContext;
+}
+
+/** The same, which gets the key once its secret is known to be right, also if the key is refused. */
+export interface KeyRequest extends RequestIds {
+  key: NamedKey | null;
 }
 
 /** Service with the keys and sessions. */
@@ -65,8 +76,12 @@ export class Authenticator {
       freshMs: 3_000,
       outageMs: 5 * 60_000,
       isOutage: (error) => source.isOutage(error),
-      survivesOutage: (checked) => checked !== null,
-      watch: { changes, longestMs: 5 * 60_000, subjectsOf: (checked) => checked?.subjects ?? null },
+      survivesOutage: (checked) => acceptedOf(checked) !== null,
+      watch: {
+        changes,
+        longestMs: 5 * 60_000,
+        subjectsOf: (checked) => acceptedOf(checked)?.subjects ?? null,
+      },
     });
   }
 
@@ -82,24 +97,26 @@ export class Authenticator {
   authenticate(
     authorization: string | undefined,
     request: IncomingMessage,
-    ids: RequestIds,
+    ids: KeyRequest,
   ): Principal | Promise<Principal> {
     const key = this.#keys.read(authorization, request.socket);
     if (key === null) throw invalidKey();
     const checked = this.#cache.peek(key.fingerprint);
-    if (checked !== undefined) return principalOf(checked, invalidKey);
+    if (checked !== undefined) return principalOf(checked, ids, invalidKey);
     const check = (known: boolean): Promise<Checked> => this.#source.checkKey(key, known, ids);
-    return this.#lookUp(key.fingerprint, request, check).then((result) => principalOf(result, invalidKey));
+    return this.#lookUp(key.fingerprint, request, check).then((result) =>
+      principalOf(result, ids, invalidKey),
+    );
   }
 
   /** The principal behind a session. Throws `invalid_session`, `tenant_suspended`, 429 or a 503. */
   async authenticateSession(
     session: CarriedSession,
     request: IncomingMessage,
-    ids: RequestIds,
+    ids: KeyRequest,
   ): Promise<Principal> {
     const check = (known: boolean): Promise<Checked> => this.#source.checkSession(session, known, ids);
-    return principalOf(await this.#lookUp(session.fingerprint, request, check), invalidSession);
+    return principalOf(await this.#lookUp(session.fingerprint, request, check), ids, invalidSession);
   }
 
   #lookUp(
@@ -130,8 +147,14 @@ function tooManyLookups(): AppError {
   );
 }
 
-function principalOf(checked: Checked, invalid: () => AppError): Principal {
-  if (checked === null || checked.expiresAtMs <= Date.now()) throw invalid();
+function acceptedOf(checked: Checked): AcceptedKey | null {
+  return checked === null || 'rejected' in checked ? null : checked;
+}
+
+function principalOf(checked: Checked, request: KeyRequest, invalid: () => AppError): Principal {
+  if (checked === null) throw invalid();
+  request.key = 'rejected' in checked ? checked.rejected : checked.principal;
+  if ('rejected' in checked || checked.expiresAtMs <= Date.now()) throw invalid();
   assertTenantActive(checked.tenantStatus);
   return checked.principal;
 }

@@ -4,6 +4,7 @@ import { loadConfig } from '../config.ts';
 import { clientIp } from './client-ip.ts';
 
 const peers = {
+  ANALYTICS_GRPC: 'a:1',
   TENANT_GRPC: 'a:1',
   TENANT_HTTP: 'a:1',
   AGENT_HTTP: 'a:1',

@@ -25,14 +25,17 @@ export class KeyClient implements KeySource {
     known: boolean,
     { requestId, trace }: RequestIds,
   ): Promise<Checked> {
-    const { result } = await this.#peer
+    const { result, rejectedKey } = await this.#peer
       .call(
         'authenticate',
         { keyId, secretSha256, known },
         { deadlineMs: lookupDeadlineMs, requestId, trace },
       )
       .catch(hangIsOutage);
-    return result?.$case === 'key' ? toChecked(result.value, [keyId, result.value.tenantId]) : null;
+    if (result?.$case === 'key') return toChecked(result.value, [keyId, result.value.tenantId]);
+    if (rejectedKey === undefined) return null;
+    const { id, tenantId, userId = null } = rejectedKey;
+    return { rejected: { keyId: id, tenantId, userId } };
   }
 
   async checkSession(

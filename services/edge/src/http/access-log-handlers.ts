@@ -3,11 +3,15 @@ import { defaultDialect, type DialectName } from '@gatehouse/contract/dialects';
 import type { Route } from '@gatehouse/contract/routes';
 import { requestContext, type RequestContext } from '@gatehouse/http/request-context';
 import { requestSpan } from '@gatehouse/http/request-span';
+import type { RefusedRequests } from '@gatehouse/events/refused-requests';
 import type { Principal } from '@gatehouse/identity/principal';
 import { monotonicMs } from '@gatehouse/kit/clock';
+import type { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Histogram } from '@gatehouse/kit/metrics';
 import type { Tracer } from '@gatehouse/kit/tracing';
+import { noteRefusal } from '../refusals/refusal.ts';
+import type { NamedKey } from '../shared/named-key.ts';
 
 /** Facts known about a request so far; the gateway fills them in. */
 export interface AccessEntry extends RequestContext {
@@ -18,17 +22,22 @@ export interface AccessEntry extends RequestContext {
   /** The dialect in which the client gets errors. */
   dialect: DialectName;
   principal: Principal | null;
+  /** The key of the request once its secret is known to be right, also if it is refused. */
+  key: NamedKey | null;
   /** The code of an error that the client gets. */
   code: string | undefined;
+  /** An error of the edge itself. */
+  failure: AppError | null;
 }
 
 export interface AccessLogOptions {
   log: Logger;
   duration: Histogram<'route' | 'status'>;
   tracer?: Tracer | undefined;
+  refusals: Pick<RefusedRequests, 'note'>;
 }
 
-/** Records every request once, when its response closes: a log line, the duration, a span. */
+/** Records every request once, when its response closes: a log line, the duration, a span, and a count if it is refused. */
 export class AccessLog {
   readonly #options: AccessLogOptions;
 
@@ -44,7 +53,9 @@ export class AccessLog {
       relayed: false,
       dialect: defaultDialect,
       principal: null,
+      key: null,
       code: undefined,
+      failure: null,
     };
     response.on('close', () => this.#record(request, response, entry));
     return entry;
@@ -56,7 +67,12 @@ export class AccessLog {
     const status = finalStatus(request, response);
     const routeId = entry.route?.id ?? 'none';
     const tenantId = entry.principal?.tenantId ?? undefined;
-    const { log, duration, tracer } = this.#options;
+    const { log, duration, tracer, refusals } = this.#options;
+    const { failure: error } = entry;
+    if (error !== null && status === error.status) {
+      const key = entry.principal ?? entry.key;
+      noteRefusal(refusals, { ...entry, error, key, userAgent: request.headers['user-agent'] });
+    }
     duration.observe({ route: routeId, status }, durationMs / 1_000);
     log.info(
       {

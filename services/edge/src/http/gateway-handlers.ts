@@ -99,6 +99,7 @@ export class Gateway {
       if (known.code === 'internal')
         this.#options.log.error({ err: error, request_id: entry.requestId }, 'request failed');
       entry.code = known.publicCode;
+      entry.failure = known;
       sendError(response, known, entry.requestId, entry.dialect);
     };
     try {

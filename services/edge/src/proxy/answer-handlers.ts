@@ -19,8 +19,8 @@ export interface ForwardedRequest extends Exchange {
   headers: HeaderList;
   /** Null for owner keys. */
   tenantId: string | null;
-  /** Gets the code of an error, for the access log. */
-  outcome?: { code: string | undefined };
+  /** Gets the code of an error for the access log, and the error if it is the edge's own. */
+  outcome?: { code: string | undefined; failure: AppError | null };
   /** On routes without a key: the client's address, or `''` if it is not known. */
   anonymousAddress?: string | undefined;
 }
@@ -148,6 +148,7 @@ export class ProxiedResponse {
     }
     const known = upstreamError(route.service, error);
     this.#noteCode(known.publicCode);
+    if (this.#forwarded.outcome !== undefined) this.#forwarded.outcome.failure = known;
     if (known.status >= 500)
       this.#log.error({ err: error, request_id: requestId, service: route.service }, 'forwarding failed');
     if (this.#begun && this.#streams) this.#endStream(known);

@@ -3,6 +3,7 @@ import {
   Rejection,
   type AuthenticateRequest,
   type AuthenticateResponse,
+  type RejectedKey,
 } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Rpc } from '@gatehouse/grpc/rpc';
 import { endOf, isCurrent, judge, type Verdict } from './authentication.ts';
@@ -33,7 +34,10 @@ export function authenticate({
       const key = isKeyId(keyId) ? await find(keyId, known) : null;
       const verdict = judge(key, secretSha256);
       if (key === null || verdict !== 'accepted') {
-        return { result: { $case: 'rejection', value: rejectionOf(verdict) } };
+        return {
+          result: { $case: 'rejection', value: rejectionOf(verdict) },
+          rejectedKey: rejectedKey(key, verdict),
+        };
       }
       if (key.lastUseIsStale) lastUse.note(key.id);
       if (!key.secretUsed && isCurrent(key, secretSha256)) firstUse.note(key.id);
@@ -45,6 +49,12 @@ export function authenticate({
 function rejectionOf(verdict: Verdict): Rejection {
   if (verdict === 'revoked') return Rejection.REVOKED;
   return verdict === 'expired' ? Rejection.EXPIRED : Rejection.UNKNOWN;
+}
+
+/** The key of a tenant whose secret was right: its refused requests are counted. */
+function rejectedKey(key: KeyToAuthenticate | null, verdict: Verdict): RejectedKey | undefined {
+  if (key === null || key.tenantId === null || verdict === 'unknown') return undefined;
+  return { id: key.confirmedBy ?? key.id, tenantId: key.tenantId, userId: key.userId ?? undefined };
 }
 
 function showKey(key: KeyToAuthenticate, end: Date | null) {

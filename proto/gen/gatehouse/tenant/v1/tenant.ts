@@ -137,7 +137,23 @@ export interface AuthenticateSessionResponse {
 }
 
 export interface AuthenticateResponse {
-  result?: { $case: "key"; value: AuthenticatedKey } | { $case: "rejection"; value: Rejection } | undefined;
+  result?:
+    | { $case: "key"; value: AuthenticatedKey }
+    | { $case: "rejection"; value: Rejection }
+    | undefined;
+  /**
+   * The revoked or expired key of a tenant, beside its rejection: the secret was right. Absent if sent by the previous
+   * release.
+   */
+  rejectedKey?: RejectedKey | undefined;
+}
+
+export interface RejectedKey {
+  /** The key's UUID. */
+  id: string;
+  tenantId: string;
+  /** Absent if the key is not bound to a user. */
+  userId?: string | undefined;
 }
 
 export interface AuthenticatedKey {
@@ -1035,7 +1051,7 @@ export const AuthenticateSessionResponse: MessageFns<AuthenticateSessionResponse
 };
 
 function createBaseAuthenticateResponse(): AuthenticateResponse {
-  return { result: undefined };
+  return { result: undefined, rejectedKey: undefined };
 }
 
 export const AuthenticateResponse: MessageFns<AuthenticateResponse> = {
@@ -1047,6 +1063,9 @@ export const AuthenticateResponse: MessageFns<AuthenticateResponse> = {
       case "rejection":
         writer.uint32(16).int32(message.result.value);
         break;
+    }
+    if (message.rejectedKey !== undefined) {
+      RejectedKey.encode(message.rejectedKey, writer.uint32(26).fork()).join();
     }
     return writer;
   },
@@ -1078,6 +1097,82 @@ export const AuthenticateResponse: MessageFns<AuthenticateResponse> = {
             }
 
             message.result = { $case: "rejection", value: reader.int32() as any };
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.rejectedKey = RejectedKey.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRejectedKey(): RejectedKey {
+  return { id: "", tenantId: "", userId: undefined };
+}
+
+export const RejectedKey: MessageFns<RejectedKey> = {
+  encode(message: RejectedKey, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.tenantId !== "") {
+      writer.uint32(18).string(message.tenantId);
+    }
+    if (message.userId !== undefined) {
+      writer.uint32(26).string(message.userId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RejectedKey {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRejectedKey();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.tenantId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.userId = reader.string();
             continue;
           }
         }
