@@ -231,8 +231,9 @@ export const smallLimit = 600n;
 export const unlimitedLeaseMs = 1_000;
 /** A reservation becomes free when its request ends. */
 export const reservedRetryMs = 2_000;
-/** Requests in one call. */
+/** Requests in one call, and needs of these after which no further request joins it. */
 export const maxAsked = 500;
+export const maxAskedNeeds = 8_000;
 /** A call with settlements: after 2 s of it the tenant service starts on no further tenant, and those follow in the next. */
 export const settleDeadlineMs = 5_000;
 /**

@@ -382,7 +382,7 @@ it('settlements are deleted after a week, and replicas that were not released af
 it('limits are leased by chat alone', async () => {
   const tenant = await service.makeTenant();
   const agent = await service.peer('agent');
-  const request = { holderId: newId(), sequence: 1n, tenantId: tenant.id, asks: [] };
+  const request = { holderId: newId(), sequence: 1n, tenantId: tenant.id, asks: [], demands: [] };
   await expect(agent.call('lease', request, { deadlineMs: 5_000 })).rejects.toMatchObject({
     code: 'caller_not_allowed',
   });

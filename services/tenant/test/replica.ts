@@ -18,7 +18,17 @@ export class Replica {
     this.#service = service;
   }
 
-  async lease(tenantId: string, asks: Partial<Ask>[], sequence = (this.#sequence += 1n)): Promise<Grant[]> {
+  async lease(tenantId: string, asks: Partial<Ask>[], sequence?: bigint): Promise<Grant[]> {
+    return this.leaseTogether(tenantId, asks, [], sequence);
+  }
+
+  /** Leases to requests that need several of the limits: amounts by their index. */
+  async leaseTogether(
+    tenantId: string,
+    asks: Partial<Ask>[],
+    demands: readonly Readonly<Record<number, bigint>>[],
+    sequence = (this.#sequence += 1n),
+  ): Promise<Grant[]> {
     const peer = await this.#service.peer('chat');
     const request = {
       holderId: this.id,
@@ -32,6 +42,9 @@ export class Replica {
         holding: 0n,
         needs: [],
         ...ask,
+      })),
+      demands: demands.map((demand) => ({
+        needs: Object.entries(demand).map(([ask, amount]) => ({ ask: Number(ask), amount })),
       })),
     };
     return (await peer.call('lease', request, { deadlineMs: 5_000 })).grants;

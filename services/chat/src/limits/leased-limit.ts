@@ -95,6 +95,11 @@ export class LeasedLimit {
     return this.isFresh(now) && (this.max === null || amount <= this.#free);
   }
 
+  /** Whether the last grant says that `amount` is left neither here nor for other replicas. */
+  isShort(amount: bigint, now: number): boolean {
+    return this.isFresh(now) && !this.fits(amount, now) && amount > this.#remaining + this.#free;
+  }
+
   /** Takes `amount`, which fits. Returns null if there is no limit. */
   take(amount: bigint): Taken | null {
     if (this.#isAllowed(amount)) {
@@ -137,7 +142,10 @@ export class LeasedLimit {
     this.#onChange(this);
   }
 
-  /** Returns what is free, and asks for `needs`. Nothing is free until the answer comes. */
+  /**
+   * Returns what is free. Nothing is free until the answer comes. `needs`: those of the waiting requests, for a tenant
+   * service of the previous release.
+   */
   ask(needs: bigint[]): Ask {
     const returned = this.#isHeld ? 0n : cappedPico(this.#free);
     // Several runs at the highest cost exceed what the RPC can name, and any budget.

@@ -2,13 +2,19 @@ import { minuteMs } from '@gatehouse/kit/bounds';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { counter, type Counter, type Registry } from '@gatehouse/kit/metrics';
-import { Resource, type Ask, type Grant, type LeaseRequest } from '@gatehouse/proto/tenant/v1/tenant';
+import {
+  Resource,
+  type Ask,
+  type Demand,
+  type Grant,
+  type LeaseRequest,
+} from '@gatehouse/proto/tenant/v1/tenant';
 import type { BudgetCharge } from '../runs/run.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import { Admission, isSpent } from './admission.ts';
 import type { RequestAmounts } from './request-amounts.ts';
 import type { LeasedLimit, Need } from './leased-limit.ts';
-import { TenantLimits, type Demand } from './tenant-limits.ts';
+import { TenantLimits, type RequestDemand } from './tenant-limits.ts';
 
 export interface LimiterOptions {
   leases: {
@@ -164,12 +170,12 @@ export class Limiter {
     this.renew();
     const known = this.#tenants.get(tenantId);
     if (known !== undefined) return known;
-    const made = new TenantLimits((asks) => this.#lease(tenantId, asks));
+    const made = new TenantLimits((asks, demands) => this.#lease(tenantId, asks, demands));
     this.#tenants.set(tenantId, made);
     return made;
   }
 
-  async #lease(tenantId: string, asks: Ask[]): Promise<Grant[]> {
+  async #lease(tenantId: string, asks: Ask[], demands: Demand[]): Promise<Grant[]> {
     this.#sequence += 1n;
     this.#leasedAt = monotonicMs();
     return this.#options.leases.lease({
@@ -177,6 +183,7 @@ export class Limiter {
       sequence: this.#sequence,
       tenantId,
       asks,
+      demands,
     });
   }
 }
@@ -191,7 +198,7 @@ export interface CallAmounts {
 }
 
 /** Needs of a provider call, or of a cheaper one with the tokens the budgets can pay. */
-class CallDemand implements Demand {
+class CallDemand implements RequestDemand {
   readonly needs: readonly Need[];
   readonly #tenant: TenantLimits;
   readonly #limits: readonly Limit[];
@@ -206,7 +213,7 @@ class CallDemand implements Demand {
     this.needs = needsOf(tenant, limits, (resource) => call.amounts.amountOf(resource));
   }
 
-  /** See {@link Demand}. */
+  /** See {@link RequestDemand}. */
   lowered(left: (limit: LeasedLimit) => bigint): Need[] | null {
     const { amounts, leastTokens } = this.#call;
     const budgets = this.needs.filter(

@@ -2,17 +2,25 @@ import { cacheKey } from '@gatehouse/kit/cache-key';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { maxPico } from '@gatehouse/kit/money';
-import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
+import { Resource, type Ask, type Demand, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Admission } from './admission.ts';
 import { LeasedLimit, type Need } from './leased-limit.ts';
 import { refusal, reservedRefusal } from './refusal.ts';
-import { maxAsked, slotTries, slotAskMs, leaseReturnMs, patientMs, reservedAskMs } from '../bounds.ts';
+import {
+  maxAsked,
+  maxAskedNeeds,
+  slotTries,
+  slotAskMs,
+  leaseReturnMs,
+  patientMs,
+  reservedAskMs,
+} from '../bounds.ts';
 
-/** Asks the tenant service for leases, in the order of the asks. */
-export type Lease = (asks: Ask[]) => Promise<Grant[]>;
+/** Asks the tenant service for leases, in the order of the asks. A demand is granted whole or not at all. */
+export type Lease = (asks: Ask[], demands: Demand[]) => Promise<Grant[]>;
 
 /** The needs of a request. */
-export interface Demand {
+export interface RequestDemand {
   readonly needs: readonly Need[];
   /** The largest demand within the remaining budgets; null without one. */
   lowered?(left: (limit: LeasedLimit) => bigint): readonly Need[] | null;
@@ -20,7 +28,7 @@ export interface Demand {
 
 interface Waiter {
   admission: Admission;
-  demand: Demand;
+  demand: RequestDemand;
   /** Those of the demand, or of a cheaper call. */
   needs: readonly Need[];
   resolve: (taken: readonly Need[]) => void;
@@ -71,7 +79,7 @@ export class TenantLimits {
    * waits for them, at most ten seconds. Returns what it took: `needs`, or those of a cheaper call. Throws the refusal,
    * why nothing was leased, and the reason of `signal`.
    */
-  async admit(admission: Admission, demand: Demand, signal?: AbortSignal): Promise<readonly Need[]> {
+  async admit(admission: Admission, demand: RequestDemand, signal?: AbortSignal): Promise<readonly Need[]> {
     const now = monotonicMs();
     const { needs } = demand;
     if (fitsAll(needs, now) && !isBehind(needs, this.#claimed(now))) {
@@ -105,7 +113,7 @@ export class TenantLimits {
       clearTimeout(this.#timer);
       this.#callAt = Infinity;
     }
-    await this.#call(this.#returnsUntil(Infinity)).catch(() => undefined);
+    await this.#call([], this.#returnsUntil(Infinity)).catch(() => undefined);
   }
 
   /** This replica was declared dead and starts over under another id. */
@@ -152,7 +160,7 @@ export class TenantLimits {
     await new Promise(setImmediate);
     const asking = this.#takeDue();
     try {
-      await this.#call(asking.length > 0 ? needsOf(asking) : this.#returnsUntil(monotonicMs()));
+      await this.#call(asking, asking.length > 0 ? [] : this.#returnsUntil(monotonicMs()));
       this.#answer(asking);
     } catch (error) {
       // Returns of the failed call are sent again a second later.
@@ -168,10 +176,12 @@ export class TenantLimits {
     const asking: Waiter[] = [];
     const others: Waiter[] = [];
     const claimed = new Set<LeasedLimit>();
+    let needs = 0;
     for (const waiter of this.#waiting) {
       const isNext = !isBehind(waiter.needs, claimed) || this.#isLate(waiter, now);
-      const isDue = waiter.askAt <= now && asking.length < maxAsked;
+      const isDue = waiter.askAt <= now && asking.length < maxAsked && needs < maxAskedNeeds;
       if (isDue && !isNext) waiter.askAt = nextRetry(now);
+      if (isDue && isNext) needs += waiter.needs.length;
       (isDue && isNext ? asking : others).push(waiter);
       claim(waiter, claimed, now);
     }
@@ -190,17 +200,20 @@ export class TenantLimits {
     return claimed;
   }
 
-  #returnsUntil(time: number): Map<LeasedLimit, bigint[]> {
-    const due = [...this.#limits.values()].filter(({ returnAt }) => returnAt < Infinity && returnAt <= time);
-    return new Map(due.map((limit) => [limit, []]));
+  #returnsUntil(time: number): LeasedLimit[] {
+    return [...this.#limits.values()].filter(({ returnAt }) => returnAt < Infinity && returnAt <= time);
   }
 
-  async #call(needs: ReadonlyMap<LeasedLimit, bigint[]>): Promise<void> {
-    if (needs.size === 0) return;
-    const asks = [...needs].map(([limit, amounts]) => ({ limit, ask: limit.ask(amounts) }));
+  async #call(asking: readonly Waiter[], returning: readonly LeasedLimit[]): Promise<void> {
+    const { asked, demands } = askedLimits(asking, returning);
+    if (asked.size === 0) return;
+    const asks = [...asked].map(([limit, { amounts }]) => ({ limit, ask: limit.ask(amounts) }));
     const sentAt = monotonicMs();
     try {
-      const grants = await this.#lease(asks.map(({ ask }) => ask));
+      const grants = await this.#lease(
+        asks.map(({ ask }) => ask),
+        demands,
+      );
       const answeredAt = monotonicMs();
       for (const [index, { limit }] of asks.entries()) {
         const grant = grants[index];
@@ -229,7 +242,7 @@ export class TenantLimits {
     if (waiter.isOver) return;
     const { needs } = waiter;
     const isFresh = needs.every(({ limit }) => limit.isFresh(now));
-    const short = needs.filter(({ limit, amount }) => limit.isFresh(now) && !limit.fits(amount, now));
+    const short = needs.filter(({ limit, amount }) => limit.isShort(amount, now));
     const [first] = short;
     // A lease says nothing if it lapsed before it could be used, and a slot may be free in a moment: ask again.
     const mayCome = !isFresh || short.every(({ limit }) => limit.resource === Resource.CONCURRENCY);
@@ -280,23 +293,37 @@ function isBehind(needs: readonly Need[], claimed: ReadonlySet<LeasedLimit>): bo
   return claimed.size > 0 && needs.some(({ limit }) => claimed.has(limit));
 }
 
-function needsOf(asking: readonly Waiter[]): Map<LeasedLimit, bigint[]> {
-  const needs = new Map<LeasedLimit, bigint[]>();
-  for (const { limit, amount } of asking.flatMap((waiter) => waiter.needs)) {
-    const amounts = needs.get(limit);
-    if (amounts === undefined) needs.set(limit, [amount]);
-    else amounts.push(amount);
-  }
-  return needs;
+/** The limits of a call, in the order of its asks, with the amounts that requests need of them; and each request's demand. */
+function askedLimits(
+  asking: readonly Waiter[],
+  returning: readonly LeasedLimit[],
+): { asked: ReadonlyMap<LeasedLimit, { index: number; amounts: bigint[] }>; demands: Demand[] } {
+  const asked = new Map<LeasedLimit, { index: number; amounts: bigint[] }>();
+  const askFor = (limit: LeasedLimit): { index: number; amounts: bigint[] } => {
+    const known = asked.get(limit);
+    if (known !== undefined) return known;
+    const made = { index: asked.size, amounts: [] };
+    asked.set(limit, made);
+    return made;
+  };
+  for (const limit of returning) askFor(limit);
+  const demands = asking.map((waiter) => ({
+    needs: waiter.needs.map(({ limit, amount }) => {
+      const { index, amounts } = askFor(limit);
+      amounts.push(amount);
+      return { ask: index, amount };
+    }),
+  }));
+  return { asked, demands };
 }
 
 /** Whether budgets would do for the request as it came if nothing of them were reserved. */
-function isWholeToCome({ needs }: Demand): boolean {
+function isWholeToCome({ needs }: RequestDemand): boolean {
   return needs.every(({ limit, amount }) => limit.unspent === null || amount <= limit.unspent);
 }
 
 /** Whether only budgets are short, and would do for the request, or a cheaper call, if nothing were reserved. */
-function areOnlyReserved(short: readonly Need[], demand: Demand): boolean {
+function areOnlyReserved(short: readonly Need[], demand: RequestDemand): boolean {
   if (short.some(({ limit }) => limit.unspent === null)) return false;
   return isWholeToCome(demand) || Boolean(demand.lowered?.(({ unspent }) => unspent ?? maxPico));
 }

@@ -4,26 +4,40 @@ import { isUuid } from '@gatehouse/kit/ids';
 import { cappedPico } from '@gatehouse/kit/money';
 import type { Ask, Grant, LeaseRequest, LeaseResponse } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Granted, LeaseSystemStore, ResourceAsk } from './lease-system-store.ts';
+import { limitName, type Demand } from './leases.ts';
 import { fromWire } from './wire-resources.ts';
 
 /** Leases amounts of a tenant's limits to a replica of chat. */
 export function lease(leases: LeaseSystemStore): Rpc<LeaseRequest, LeaseResponse> {
   return {
     callers: ['chat'],
-    handle: async ({ holderId, sequence, tenantId, asks }) => {
-      const read = asks.map(readAsk);
-      if (![holderId, tenantId, ...read.map((ask) => ask.subjectId)].every(isUuid))
+    handle: async ({ holderId, sequence, tenantId, ...request }) => {
+      const asks = request.asks.map(readAsk);
+      if (![holderId, tenantId, ...asks.map((ask) => ask.subjectId)].every(isUuid))
         throw new AppError('invalid_value', 'The ids of holder, tenant and subjects must be UUIDs.');
-      const granted = await leases.lease({ id: holderId, sequence }, tenantId, read);
+      if (new Set(asks.map(limitName)).size < asks.length)
+        throw new AppError('invalid_value', 'A request must name each limit once.');
+      const holder = { id: holderId, sequence };
+      const granted = await leases.lease(holder, tenantId, { asks, demands: readDemands(request) });
       return { grants: granted.map(showGrant) };
     },
   };
 }
 
+/** The previous release of chat has no demands: each need is one of its own. */
+function readDemands({ asks, demands }: Pick<LeaseRequest, 'asks' | 'demands'>): Demand[] {
+  const read =
+    demands.length > 0
+      ? demands.map(({ needs }) => needs)
+      : asks.flatMap(({ needs }, ask) => needs.map((amount) => [{ ask, amount }]));
+  if (!read.flat().every(({ ask, amount }) => ask < asks.length && amount >= 0n))
+    throw new AppError('invalid_value', 'A need must be of an ask, and must not be negative.');
+  return read;
+}
+
 function readAsk(ask: Ask): ResourceAsk {
   const resource = fromWire(ask.resource);
-  const amounts = [ask.holding, ...ask.needs];
-  if (resource === null || amounts.some((amount) => amount < 0n))
+  if (resource === null || ask.holding < 0n)
     throw new AppError(
       'invalid_value',
       'An ask must name a known resource, and amounts must not be negative.',
@@ -34,7 +48,6 @@ function readAsk(ask: Ask): ResourceAsk {
     windowStart: Number(ask.windowStart),
     returned: ask.returned,
     holding: ask.holding,
-    needs: ask.needs,
   };
 }
 

@@ -1,5 +1,4 @@
 import type { NewAuditEntry } from '@gatehouse/contract/audit';
-import type { TenantStatus } from '@gatehouse/contract/tenants';
 import type { NewAlert } from '@gatehouse/events/alert-event';
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { monotonicMs } from '@gatehouse/kit/clock';
@@ -10,10 +9,13 @@ import { inTenantOrder, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import {
   isHeld,
   lease,
+  limitName,
   thresholdsReached,
   unleasedOf,
   validForMs,
   type Ask,
+  type AskedLimit,
+  type Demand,
   type Lease,
   type LimitUse,
   type Resource,
@@ -29,6 +31,12 @@ import { findHeld, findLimitRows, readLimits, type Limited, type LimitRow } from
 export interface ResourceAsk extends Ask {
   subjectId: string;
   resource: Resource;
+}
+
+/** Returns, and needs of waiting requests: each request gets all that it needs, or nothing. */
+export interface RequestedLeases {
+  asks: readonly ResourceAsk[];
+  demands: readonly Demand[];
 }
 
 export interface Granted {
@@ -77,29 +85,30 @@ export class LeaseSystemStore extends Store {
   }
 
   /**
-   * Leases to `holder`; null for resources without a limit. Throws `lease_superseded` when a later call of the holder
+   * Leases to `holder`, in one transaction; null for resources without a limit. Throws `lease_superseded` when a later call of the holder
    * was already answered, and `tenant_suspended` when requests wait and the tenant is not active.
    */
   async lease(
     holder: { id: string; sequence: bigint },
     tenantId: string,
-    asks: readonly ResourceAsk[],
+    request: RequestedLeases,
   ): Promise<(Granted | null)[]> {
+    const { asks } = request;
     const subjectIds = [...new Set(asks.map((ask) => ask.subjectId))];
     await this.#options.touchHolder(holder.id);
     const locked = { lock: 'for update' } as const;
     const leased = await inTenantOrder(this.pool, tenantId, async (db) => {
       const limitRows = await findLimitRows(db, subjectIds, locked);
-      const isKnown = (ask: ResourceAsk): boolean =>
-        limitRows.some(({ subjectId, resource }) => subjectId === ask.subjectId && resource === ask.resource);
-      return asks.every(isKnown) ? leaseRows(db, tenantId, { holder, asks, limitRows }) : null;
+      const known = new Set(limitRows.map(limitName));
+      const isKnown = asks.every((ask) => known.has(limitName(ask)));
+      return isKnown ? leaseRows(db, tenantId, { ...request, holder, limitRows }) : null;
     });
     if (leased !== null) return leased;
     // In a transaction without earlier row locks: two first leases would wait for each other.
     return inTenantOrder(this.pool, tenantId, async (db) => {
       await insertMissing(db, tenantId, asks);
       const limitRows = await findLimitRows(db, subjectIds, locked);
-      return leaseRows(db, tenantId, { holder, asks, limitRows });
+      return leaseRows(db, tenantId, { ...request, holder, limitRows });
     });
   }
 
@@ -183,17 +192,10 @@ function thresholdReached(
   };
 }
 
-/** An inactive tenant may return what it holds. */
-function assertActive(status: TenantStatus | null, asks: readonly ResourceAsk[]): void {
-  if (asks.some(({ needs }) => needs.length > 0)) assertTenantActive(status);
-}
-
-function grant(
-  { subjectId, resource, limitUse, publishedPercent }: Limited,
-  { ask, replicas, now, tenantId }: { ask: ResourceAsk; replicas: number; now: number; tenantId: string },
+function grantOf(
+  { resource, limitUse, publishedPercent }: Limited,
+  { leased, now }: { leased: Lease; now: number },
 ): Granted {
-  const unleased = subjectId === tenantId ? unleasedOf(resource, limitUse.limit, replicas) : 0n;
-  const leased = lease(resource, { ...limitUse, limit: limitUse.limit - unleased }, ask, replicas);
   const { window } = leased;
   return {
     resource,
@@ -205,9 +207,8 @@ function grant(
   };
 }
 
-interface LockedRows {
+interface LockedRows extends RequestedLeases {
   holder: { id: string; sequence: bigint };
-  asks: readonly ResourceAsk[];
   limitRows: readonly LimitRow[];
 }
 
@@ -215,7 +216,7 @@ interface LockedRows {
 async function leaseRows(
   db: Queryable,
   tenantId: string,
-  { holder, asks, limitRows }: LockedRows,
+  { holder, asks, demands, limitRows }: LockedRows,
 ): Promise<(Granted | null)[]> {
   const subjectIds = [...new Set(asks.map((ask) => ask.subjectId))];
   const held = await findHeld(db, subjectIds, holder.id);
@@ -224,12 +225,23 @@ async function leaseRows(
     limitRows,
     held,
   });
-  assertActive(tenantStatus, asks);
-  const answers = asks.map((ask) => {
-    const limited = limits.find(
-      (limit) => limit.subjectId === ask.subjectId && limit.resource === ask.resource,
-    );
-    return { ask, granted: limited === undefined ? null : grant(limited, { ask, replicas, now, tenantId }) };
+  // An inactive tenant may return what it holds.
+  if (demands.length > 0) assertTenantActive(tenantStatus);
+  const byName = new Map(limits.map((limited) => [limitName(limited), limited]));
+  const asked = asks.map((ask) => ({ ask, limited: byName.get(limitName(ask)) ?? null }));
+  const leased = lease(
+    asked.map(({ ask, limited }) =>
+      limited === null ? null : askedLimit(tenantId, { ask, limited, replicas }),
+    ),
+    demands,
+    replicas,
+  );
+  const answers = asked.map(({ ask, limited }, index) => {
+    const granted = leased[index] ?? null;
+    return {
+      ask,
+      granted: limited === null || granted === null ? null : grantOf(limited, { leased: granted, now }),
+    };
   });
   const leases = answers.flatMap(({ ask, granted }) => (granted === null ? [] : [{ ask, ...granted }]));
   await updateLimitRows(db, leases);
@@ -240,6 +252,16 @@ async function leaseRows(
     answers.filter(({ granted }) => granted === null).map(({ ask }) => ask),
   );
   return answers.map(({ granted }) => granted);
+}
+
+/** The limit without its part that needs no lease. */
+function askedLimit(
+  tenantId: string,
+  { ask, limited, replicas }: { ask: ResourceAsk; limited: Limited; replicas: number },
+): AskedLimit {
+  const { subjectId, resource, limitUse } = limited;
+  const unleased = subjectId === tenantId ? unleasedOf(resource, limitUse.limit, replicas) : 0n;
+  return { resource, limitUse: { ...limitUse, limit: limitUse.limit - unleased }, ask };
 }
 
 async function insertMissing(db: Queryable, tenantId: string, asks: readonly ResourceAsk[]): Promise<void> {

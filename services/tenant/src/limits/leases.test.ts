@@ -1,13 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import {
-  lease,
+  lease as leaseTogether,
   moveWindow,
   taken,
   thresholdsReached,
   validForMs,
   type Ask,
+  type AskedLimit,
+  type Demand,
+  type Lease,
   type LimitUse,
+  type Resource,
 } from './leases.ts';
 
 const minute = { start: 60_000, end: 120_000 };
@@ -16,8 +20,20 @@ function limitUse(fields: Partial<LimitUse> = {}): LimitUse {
   return { limit: 60n, window: minute, name: minute.start, used: 0n, othersHold: 0n, inUse: 0n, ...fields };
 }
 
-function ask(needs: readonly number[], fields: Partial<Ask> = {}): Ask {
+/** Of one limit, needed by requests that need nothing else. */
+interface Needed extends Ask {
+  needs: readonly bigint[];
+}
+
+function ask(needs: readonly number[], fields: Partial<Needed> = {}): Needed {
   return { windowStart: minute.start, returned: 0n, holding: 0n, needs: needs.map(BigInt), ...fields };
+}
+
+function lease(resource: Resource, state: LimitUse, { needs, ...rest }: Needed, replicas: number): Lease {
+  const demands = needs.map((amount) => [{ ask: 0, amount }]);
+  const [leased] = leaseTogether([{ resource, limitUse: state, ask: rest }], demands, replicas);
+  if (leased == null) throw new Error('nothing was leased');
+  return leased;
 }
 
 describe('a lease of what is counted', () => {
@@ -100,6 +116,101 @@ it('grants no more than is left, for every sequence of asks', () => {
       },
     ),
   );
+});
+
+describe('demands of several limits', () => {
+  const asked = (limits: readonly bigint[], resource: Resource = 'budget'): AskedLimit[] =>
+    limits.map((limit) => ({ resource, limitUse: limitUse({ limit }), ask: ask([]) }));
+  const grantedOf = (limits: readonly bigint[], demands: readonly Demand[]) =>
+    leaseTogether(asked(limits), demands, 1).map((leased) => leased?.granted);
+
+  it('are granted in order, each whole or not at all', () => {
+    const demands = [
+      [
+        { ask: 0, amount: 6n },
+        { ask: 1, amount: 5n },
+      ],
+      [
+        { ask: 0, amount: 3n },
+        { ask: 1, amount: 6n },
+        { ask: 2, amount: 1n },
+      ],
+      [
+        { ask: 0, amount: 4n },
+        { ask: 2, amount: 2n },
+      ],
+    ];
+    expect(grantedOf([10n, 10n, 10n], demands)).toEqual([10n, 5n, 2n]);
+  });
+
+  it('count a limit that they name twice twice', () => {
+    const twice = [
+      { ask: 0, amount: 6n },
+      { ask: 0, amount: 5n },
+    ];
+    expect(grantedOf([10n], [twice])).toEqual([0n]);
+    expect(grantedOf([11n], [twice])).toEqual([11n]);
+  });
+
+  it('need no room where nothing is limited', () => {
+    const demand = [
+      { ask: 0, amount: 6n },
+      { ask: 1, amount: 7n },
+    ];
+    const leased = leaseTogether([null, ...asked([7n])], [demand], 1);
+    expect(leased).toMatchObject([null, { granted: 7n }]);
+  });
+
+  it('that one limit refuses get no slice of the others', () => {
+    const demand = [
+      { ask: 0, amount: 1n },
+      { ask: 1, amount: 1n },
+    ];
+    expect(grantedOf([0n, 10n ** 6n], [demand])).toEqual([0n, 0n]);
+    expect(grantedOf([1n, 10n ** 6n], [demand])[1]).toBeGreaterThan(1n);
+  });
+
+  it('never exceed a limit, and leave every limit as it was where they are refused', () => {
+    const amount = fc.bigInt({ min: 0n, max: 1_000n });
+    const limits = fc.array(
+      fc.record({ limit: fc.bigInt({ min: 0n, max: 5_000n }), used: amount, othersHold: amount }),
+      { minLength: 1, maxLength: 8 },
+    );
+    const demand = fc.array(fc.record({ ask: fc.nat(7), amount }), { minLength: 1, maxLength: 8 });
+    fc.assert(
+      fc.property(
+        limits,
+        fc.array(demand, { maxLength: 12 }),
+        fc.constantFrom<Resource>('requests', 'tokens', 'concurrency', 'budget'),
+        (states, all, resource) => {
+          const demands = all.map((each) => each.map((need) => ({ ...need, ask: need.ask % states.length })));
+          const start = states.map((state) => ({ resource, limitUse: limitUse(state), ask: ask([]) }));
+          const room = start.map(({ limitUse: { limit, used, othersHold } }) =>
+            limit > used + othersHold ? limit - used - othersHold : 0n,
+          );
+          const granted = (some: readonly Demand[]) => leaseTogether(start, some, 1);
+          // One after another, as if each came alone: a refused one changes nothing.
+          const fitting: Demand[] = [];
+          const left = [...room];
+          for (const each of demands) {
+            const needed = left.map((_, index) =>
+              each.reduce((sum, need) => (need.ask === index ? sum + need.amount : sum), 0n),
+            );
+            if (needed.some((sum, index) => sum > (left[index] ?? 0n))) continue;
+            fitting.push(each);
+            for (const [index, sum] of needed.entries()) left[index] = (left[index] ?? 0n) - sum;
+          }
+          expect(granted(demands)).toEqual(granted(fitting));
+          for (const [index, leased] of granted(demands).entries()) {
+            expect((leased?.granted ?? 0n) + (leased?.remaining ?? 0n)).toBe(room[index]);
+            expect(
+              (leased?.granted ?? 0n) - (leased?.spare ?? 0n) >= (room[index] ?? 0n) - (left[index] ?? 0n),
+            ).toBe(true);
+          }
+        },
+      ),
+    );
+  });
 });
 
 describe('the window to count in', () => {

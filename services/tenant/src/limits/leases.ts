@@ -16,6 +16,11 @@ export type SetResource = (typeof setResources)[number];
 export const resources = [...setResources, 'counts'] as const;
 export type Resource = (typeof resources)[number];
 
+/** A key of maps by limit. */
+export function limitName({ subjectId, resource }: { subjectId: string; resource: Resource }): string {
+  return `${subjectId} ${resource}`;
+}
+
 /** A resource's limit in the settings; null without one. */
 export function limitOf(
   { limits, budget }: { limits: Limits | null; budget: Budget | null },
@@ -76,7 +81,7 @@ export interface LimitUse {
   inUse: bigint;
 }
 
-/** The amounts that a replica returns, keeps and needs. */
+/** The amounts of a limit that a replica returns and keeps. */
 export interface Ask {
   /** The window of `returned` and `holding`. */
   windowStart: number;
@@ -84,8 +89,16 @@ export interface Ask {
   returned: bigint;
   /** For concurrency and budgets: everything that the replica needs to keep. */
   holding: bigint;
-  /** The amount needed by each waiting request. */
-  needs: readonly bigint[];
+}
+
+/** The needs of a waiting request, which are granted together or not at all. `ask`: the index of the limit. */
+export type Demand = readonly { ask: number; amount: bigint }[];
+
+/** A limit that a replica leases from. */
+export interface AskedLimit {
+  resource: Resource;
+  limitUse: LimitUse;
+  ask: Ask;
 }
 
 export interface Lease {
@@ -110,23 +123,70 @@ const sliceOf = 8n;
 /** Each replica has a 64th of a large limit of requests at once without a lease. */
 const unleasedShare = 64n;
 
-/** Grants the fitting needs, and a slice in advance for later requests. */
-export function lease(resource: Resource, limitUse: LimitUse, ask: Ask, replicas: number): Lease {
-  const { window, name } = limitUse;
+/** A limit while demands are granted. */
+interface OpenLimit extends AskedLimit {
+  used: bigint;
+  keep: bigint;
+  /** The amount not granted yet. */
+  room: bigint;
+  /** Of the granted demands. */
+  needs: bigint[];
+}
+
+/**
+ * Grants the fitting demands in their order, each with all of its needs or with none, and of the limits that they need
+ * a slice in advance for later requests. Null where nothing is limited.
+ */
+export function lease(
+  asked: readonly (AskedLimit | null)[],
+  demands: readonly Demand[],
+  replicas: number,
+): (Lease | null)[] {
+  const limits = asked.map((limit) => (limit === null ? null : openLimit(limit)));
+  for (const demand of demands) grantDemand(limits, demand);
+  return limits.map((limit) => (limit === null ? null : leaseOf(limit, replicas)));
+}
+
+function openLimit({ resource, limitUse, ask }: AskedLimit): OpenLimit {
   const held = isHeld(resource);
-  const mine = ask.windowStart === name;
+  const mine = ask.windowStart === limitUse.name;
   const back = mine && !held ? ask.returned : 0n;
   const used = larger(0n, limitUse.used - back);
   const keep = mine && held ? ask.holding : 0n;
   const room = larger(0n, limitUse.limit - used - keep - limitUse.othersHold);
-  const fitting = whatFits(room, ask.needs);
-  const slice = sliceFor(limitUse.limit, room - fitting, ask.needs, replicas);
-  const granted = fitting + slice;
+  return { resource, limitUse, ask, used, keep, room, needs: [] };
+}
+
+function grantDemand(limits: readonly (OpenLimit | null)[], demand: Demand): void {
+  for (const [index, { ask, amount }] of demand.entries()) {
+    const limit = limits[ask] ?? null;
+    if (limit === null) continue;
+    limit.room -= amount;
+    limit.needs.push(amount);
+    if (limit.room >= 0n) continue;
+    withdraw(limits, demand.slice(0, index + 1));
+    return;
+  }
+}
+
+function withdraw(limits: readonly (OpenLimit | null)[], needs: Demand): void {
+  for (const { ask, amount } of needs) {
+    const limit = limits[ask] ?? null;
+    if (limit === null) continue;
+    limit.room += amount;
+    limit.needs.pop();
+  }
+}
+
+function leaseOf({ resource, limitUse, used, keep, room, needs }: OpenLimit, replicas: number): Lease {
+  const held = isHeld(resource);
+  const slice = sliceFor(limitUse.limit, room, needs, replicas);
+  const granted = needs.reduce((sum, need) => sum + need, slice);
   return {
-    window,
-    name,
+    window: limitUse.window,
+    name: limitUse.name,
     granted,
-    remaining: room - granted,
+    remaining: room - slice,
     used: held ? used : used + granted,
     hold: held ? keep + granted : 0n,
     spare: held ? slice : 0n,
@@ -182,10 +242,6 @@ export function unleasedRequests(maxConcurrent: bigint | null): bigint {
 /** The replicas' unleased part of a tenant's limit, as far as they are known. */
 export function unleasedOf(resource: Resource, limit: bigint, replicas: number): bigint {
   return resource === 'concurrency' ? unleasedRequests(limit) * BigInt(Math.max(1, replicas)) : 0n;
-}
-
-function whatFits(room: bigint, needs: readonly bigint[]): bigint {
-  return needs.reduce((sum, need) => (sum + need <= room ? sum + need : sum), 0n);
 }
 
 function sliceFor(limit: bigint, room: bigint, needs: readonly bigint[], replicas: number): bigint {

@@ -7,6 +7,7 @@ import { minuteMs } from '@gatehouse/kit/bounds';
 import { countsPerMinute } from '../bounds.ts';
 import {
   type CountedWindow,
+  limitName,
   limitOf,
   type LimitUse,
   moveWindow,
@@ -121,13 +122,13 @@ export async function readLimits(
   }: { keyIds: readonly string[]; limitRows: readonly LimitRow[]; held: readonly HeldRow[] },
 ): Promise<LimitsNow> {
   const subjects = await findSubjects(db, tenantId, keyIds);
+  const rowsByName = new Map(limitRows.map((row) => [limitName(row), row]));
+  const heldByName = Map.groupBy(held, limitName);
   const rows = subjects.flatMap((subject) =>
     resources.flatMap((resource) => {
       const limit = resource === 'counts' ? countsOf(subject, tenantId) : limitOf(subject, resource);
       if (limit === null) return [];
-      const row = limitRows.find(
-        (limitUse) => limitUse.subjectId === subject.id && limitUse.resource === resource,
-      );
+      const row = rowsByName.get(limitName({ subjectId: subject.id, resource }));
       const move = moveWindow(windowOf(subject, resource), row?.window ?? { name: 0, bounds: null });
       return [{ subject, resource, limit, row, move }];
     }),
@@ -145,8 +146,8 @@ export async function readLimits(
       zero: undefined,
       recount: recounted.get(subject.id),
     }[move.used] ?? { used: 0n, publishedPercent: 0 };
-    const holds = held.filter(
-      (hold) => hold.subjectId === subject.id && hold.resource === resource && hold.windowStart === name,
+    const holds = (heldByName.get(limitName({ subjectId: subject.id, resource })) ?? []).filter(
+      ({ windowStart }) => windowStart === name,
     );
     const othersHold = holds.reduce((sum, { amount }) => sum + amount, 0n);
     const inUse = holds.reduce((sum, hold) => sum + hold.inUse, 0n);
