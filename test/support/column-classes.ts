@@ -254,7 +254,7 @@ const chat: Record<string, Table> = {
   },
   forgotten_users: { neutral: 'tenant_id user_digest requested_at created_at' },
   instances: { neutral: 'id started_at heartbeat_at dead_at released_at log_taken_at' },
-  interrupted_runs: { neutral: 'id tenant_id instance_id started_at charges cost_pico interrupted_at' },
+  interrupted_runs: { neutral: 'id tenant_id instance_id started_at charges cost_pico costs interrupted_at' },
   open_runs: {
     personal: 'run attempts',
     neutral: 'id tenant_id instance_id started_at charges forgotten',

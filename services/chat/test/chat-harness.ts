@@ -62,6 +62,7 @@ export class ChatHarness {
   leaseRefusal: AppError | null = null;
   /** Asks for leases that the tenant service received. */
   readonly asks: Ask[] = [];
+  windowStart = 1n;
   /** Tenants with nothing left of any limit. */
   readonly usedUp = new Set<string>();
   /** Agents by key, for every tenant. */
@@ -305,14 +306,13 @@ export class ChatHarness {
           return Promise.resolve({ ...settings, limitedKeys: [...settings.limitedKeys, ...own] });
         },
       },
-      // Grants all that is asked for.
       lease: {
         callers: ['chat'],
         handle: ({ asks, tenantId }) => {
           this.asks.push(...asks);
           if (this.leaseRefusal !== null) return Promise.reject(this.leaseRefusal);
           const grant = this.usedUp.has(tenantId) ? nothing : amply;
-          return Promise.resolve({ grants: asks.map(({ needs }) => grant(needs)) });
+          return Promise.resolve({ grants: asks.map(({ needs }) => grant(needs, this.windowStart)) });
         },
       },
       noteProviderKeys: this.keyUses.rpc,

@@ -6,8 +6,8 @@ export function nothing(): Grant {
 }
 
 /** A grant of all that is needed. */
-export function amply(needs: readonly bigint[]): Grant {
+export function amply(needs: readonly bigint[], windowStart = 1n): Grant {
   const granted = needs.reduce((sum, need) => sum + need, 0n);
   const remaining = 10n ** 15n;
-  return { limit: remaining, windowStart: 1n, granted, remaining, resetsInMs: 60_000n, validForMs: 2_000n };
+  return { limit: remaining, windowStart, granted, remaining, resetsInMs: 60_000n, validForMs: 2_000n };
 }

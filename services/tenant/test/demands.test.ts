@@ -4,7 +4,7 @@ import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { Replica } from './replica.ts';
 import { TenantServiceUnderTest } from './tenant-service.ts';
 
-/** Needs of waiting requests in several limits: each request gets all that it needs, or nothing. */
+/** Waiting requests with needs in several limits: each gets all of them, or nothing. */
 
 let service: TenantServiceUnderTest;
 beforeAll(async () => {

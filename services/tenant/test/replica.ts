@@ -22,7 +22,7 @@ export class Replica {
     return this.leaseTogether(tenantId, asks, [], sequence);
   }
 
-  /** Leases to requests that need several of the limits: amounts by their index. */
+  /** Leases to requests with needs in several of the limits: amounts by the index of the limit. */
   async leaseTogether(
     tenantId: string,
     asks: Partial<Ask>[],

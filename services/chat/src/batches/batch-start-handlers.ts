@@ -134,16 +134,16 @@ export async function startBatch(dependencies: BatchHandlerDependencies, start: 
   try {
     const reserved = await reserve(dependencies, { admission, payer, requests, model });
     const batch = newBatch(dependencies, { start, admission, reserved });
-    const unmeasured = admission.charges === null ? null : mostUnmeasured;
+    const unmeasured = admission.reservation.charges === null ? null : mostUnmeasured;
     const tokens = await tokenBounds(dependencies.limiter, payer);
     const files = api === 'anthropic' ? mostFiles : null;
     const bounds = { batches: mostBatches, tokens, unmeasured, files };
     assertWithin(await insertBatch(dependencies.pool, batch, bounds), { bounds, batch, param: start.param });
     // The budgets hold it until it is charged.
-    admission.release({ tokens: 0, costPico: reserved.pico });
+    admission.reservation.spend({ tokens: 0, costPico: reserved.pico });
     return await begin(dependencies, { batch, start });
   } finally {
-    admission.release({ tokens: 0, costPico: 0n });
+    admission.release();
   }
 }
 
@@ -176,7 +176,7 @@ async function reserve(
   const settings = withoutLimits(payer.settings, [Resource.TOKENS]);
   const signal = AbortSignal.timeout(batchStartMs);
   await limiter.admit(admission, { ...payer, settings }, { amounts, leastTokens: null, signal });
-  const pico = admission.charges === null ? 0n : amounts.amountOf(Resource.BUDGET);
+  const pico = admission.reservation.charges === null ? 0n : amounts.amountOf(Resource.BUDGET);
   return { inputTokens: most.input, tokens: most.input + most.output, pico };
 }
 
@@ -242,7 +242,7 @@ function newBatch(dependencies: BatchHandlerDependencies, beginning: Beginning):
       price: price === null ? null : priceText(price, feesOf(pricing, model, requests)),
       requests: requests.count,
       reserved,
-      charges: admission.charges,
+      charges: admission.reservation.charges,
       holderId: dependencies.holderId(),
     },
     run: runOf(dependencies, start),

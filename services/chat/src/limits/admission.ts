@@ -5,69 +5,92 @@ import { toTokens } from '@gatehouse/dialects/usage/tokens';
 import type { Taken } from './leased-limit.ts';
 import { limitHeaders } from './refusal.ts';
 
-/** Amounts used by a request. */
+/** Amounts used by a provider call. */
 export interface Spent {
   tokens: number;
   costPico: bigint;
 }
 
+/** Tokens and money held for provider calls: the first one, with its fallbacks, or a further one of the same request. */
+export class Reservation {
+  /** Budgets its calls are charged to, in the windows in which they were reserved; null without one. */
+  readonly charges: readonly BudgetCharge[] | null;
+  /** Money reserved for a call; 0 without a budget. */
+  readonly reservedPico: bigint;
+  #taken: readonly Taken[];
+  #tokens = 0;
+  #costPico = 0n;
+
+  constructor(taken: readonly Taken[]) {
+    this.#taken = taken;
+    const budgets = taken.filter(({ limit }) => limit.resource === Resource.BUDGET);
+    this.charges = budgets.length === 0 ? null : budgets.map(chargeTo);
+    this.reservedPico = budgets.at(-1)?.amount ?? 0n;
+  }
+
+  get taken(): readonly Taken[] {
+    return this.#taken;
+  }
+
+  /** A call has ended, and used this. */
+  spend({ tokens, costPico }: Spent): void {
+    this.#tokens += tokens;
+    this.#costPico += costPico;
+  }
+
+  /** Returns what was reserved beyond what the calls have used; its request goes on. */
+  lessen(): void {
+    this.#taken = this.#taken.map((taken) => taken.limit.lessen(taken, this.#spentOf(taken)));
+  }
+
+  /** The same when the request is over. Only the first call counts. */
+  release(): void {
+    for (const taken of this.#taken) taken.limit.spend(taken, this.#spentOf(taken));
+    this.#taken = [];
+  }
+
+  #spentOf({ limit }: Taken): bigint {
+    return limit.resource === Resource.TOKENS ? BigInt(toTokens(this.#tokens)) : this.#costPico;
+  }
+}
+
+/** The reservation of a request without limits of tokens and money. */
+const nothingReserved = new Reservation([]);
+
 /**
- * Amounts of its tenant's limits held by one request until it is over: slots from its arrival on, and those decided by
- * its body once it was read.
+ * Amounts of its tenant's limits held by one request until it is over: slots from its arrival on, and a reservation for
+ * each provider call, decided by its body.
  */
 export class Admission {
-  #taken: Taken[] = [];
-  #over = false;
+  #slots: readonly Taken[] = [];
+  readonly #reservations: Reservation[] = [];
 
-  add(taken: Taken): void {
-    this.#taken.push(taken);
+  /** Adds what was taken together. */
+  add(taken: readonly Taken[]): void {
+    const reserved = taken.filter(({ limit }) => isSpent(limit.resource));
+    this.#slots = [...this.#slots, ...taken.filter(({ limit }) => !isSpent(limit.resource))];
+    if (reserved.length > 0) this.#reservations.push(new Reservation(reserved));
+  }
+
+  /** The reservation of the call under way, or about to be made. */
+  get reservation(): Reservation {
+    return this.#reservations.at(-1) ?? nothingReserved;
   }
 
   /** The `x-ratelimit-*` headers of its answer. */
   get headers(): Record<string, string> {
-    const limits = this.#taken.map(({ limit }) => limit);
-    return limitHeaders(limits, monotonicMs());
+    const taken = [this.#slots, ...this.#reservations.map((reservation) => reservation.taken)].flat();
+    return limitHeaders(
+      taken.map(({ limit }) => limit),
+      monotonicMs(),
+    );
   }
 
-  /** Budgets its run is charged to; null without one. */
-  get charges(): readonly BudgetCharge[] | null {
-    const budgets = this.#taken.filter(({ limit }) => limit.resource === Resource.BUDGET);
-    if (budgets.length === 0) return null;
-    return budgets.map(({ limit, windowStart }) => ({
-      subjectId: limit.subjectId,
-      windowStart: Number(windowStart),
-    }));
-  }
-
-  /** Money reserved for the call under way; 0 without a budget. */
-  get reservedPico(): bigint {
-    const last = this.#taken.findLast(({ limit }) => limit.resource === Resource.BUDGET);
-    return last?.amount ?? 0n;
-  }
-
-  /** Returns what ended calls reserved beyond `spent`; another call of the same request follows. */
-  lessen(spent: Spent): void {
-    const known = new Set<unknown>();
-    this.#taken = this.#taken.map((taken) => {
-      const { limit } = taken;
-      if (!isSpent(limit.resource)) return taken;
-      const isFirst = !known.has(limit);
-      known.add(limit);
-      return limit.lessen(taken, isFirst ? spentOf(limit.resource, spent) : 0n);
-    });
-  }
-
-  /** Returns what was reserved beyond what was spent. Only the first call counts. */
-  release(spent: Spent): void {
-    if (this.#over) return;
-    this.#over = true;
-    const settled = new Set<unknown>();
-    for (const taken of this.#taken) {
-      // A request with several provider calls has taken several times of the same limit.
-      const isFirst = !settled.has(taken.limit);
-      settled.add(taken.limit);
-      taken.limit.spend(taken, isFirst ? spentOf(taken.limit.resource, spent) : 0n);
-    }
+  /** Returns what was reserved beyond what was spent. */
+  release(): void {
+    for (const taken of this.#slots) taken.limit.spend(taken, slotsSpent(taken));
+    for (const reservation of this.#reservations) reservation.release();
+    this.#slots = [];
   }
 }
 
@@ -76,16 +99,11 @@ export function isSpent(resource: Resource): boolean {
   return resource === Resource.TOKENS || resource === Resource.BUDGET;
 }
 
-function spentOf(resource: Resource, spent: Spent): bigint {
-  switch (resource) {
-    case Resource.TOKENS:
-      return BigInt(toTokens(spent.tokens));
-    case Resource.BUDGET:
-      return spent.costPico;
-    case Resource.CONCURRENCY:
-      return 0n;
-    default:
-      // A request counts once it is admitted, whatever its outcome.
-      return 1n;
-  }
+function chargeTo({ limit, windowStart }: Taken): BudgetCharge {
+  return { subjectId: limit.subjectId, windowStart: Number(windowStart) };
+}
+
+/** A request counts once it is admitted, whatever its outcome. */
+function slotsSpent({ limit }: Taken): bigint {
+  return limit.resource === Resource.CONCURRENCY ? 0n : 1n;
 }

@@ -95,7 +95,7 @@ export class LeasedLimit {
     return this.isFresh(now) && (this.max === null || amount <= this.#free);
   }
 
-  /** Whether the last grant says that `amount` is left neither here nor for other replicas. */
+  /** Whether, by the last grant, `amount` is left neither here nor for other replicas. */
   isShort(amount: bigint, now: number): boolean {
     return this.isFresh(now) && !this.fits(amount, now) && amount > this.#remaining + this.#free;
   }

@@ -100,7 +100,7 @@ export class Limiter {
     await this.#take(payer, (tenant) =>
       tenant.admit(admission, { needs: needsOf(tenant, limits, () => 1n) }),
     );
-    admission.release({ tokens: 0, costPico: 0n });
+    admission.release();
   }
 
   /** The limits of tokens per minute, of the tenant and of the key; null without one. Throws as `arrive` does. */
@@ -110,7 +110,7 @@ export class Limiter {
     const admission = new Admission();
     return this.#take(payer, async (tenant) => {
       await tenant.admit(admission, { needs: needsOf(tenant, limits, () => 0n) });
-      admission.release({ tokens: 0, costPico: 0n });
+      admission.release();
       const mostOf = (subjectId: string | null): bigint | null =>
         limits.some((limit) => limit.subjectId === subjectId) && subjectId !== null
           ? tenant.limit(subjectId, Resource.TOKENS).max

@@ -3,7 +3,7 @@ import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { maxPico } from '@gatehouse/kit/money';
 import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
-import { Admission } from './admission.ts';
+import { Admission, type Spent } from './admission.ts';
 import type { Need } from './leased-limit.ts';
 import { TenantLimits, type RequestDemand } from './tenant-limits.ts';
 
@@ -96,7 +96,11 @@ function budgetOf(max: bigint, waitMs = 10_000) {
   return { source, limits, limit, call };
 }
 
-const nothing = { tokens: 0, costPico: 0n };
+/** The request is over, with its call. */
+function end(admission: Admission, spent: Partial<Spent>): void {
+  admission.reservation.spend({ tokens: 0, costPico: 0n, ...spent });
+  admission.release();
+}
 
 async function codes(admissions: Promise<Admission>[]): Promise<string[]> {
   const settled = await Promise.allSettled(admissions);
@@ -113,7 +117,7 @@ describe('a replica’s leases of a tenant’s limits', () => {
     const [first] = [await admit(), await admit()];
     expect(source.asks).toEqual([]);
     expect(await codes([admit()])).toEqual(['undefined']);
-    first.release(nothing);
+    first.release();
     await admit();
     source.fails = false;
     expect(await codes([admit()])).toEqual(['in']);
@@ -147,7 +151,7 @@ describe('a replica’s leases of a tenant’s limits', () => {
   it('asks again before it refuses, and not while what it has will do', async () => {
     const { source, admit } = setUp(Resource.TOKENS, 1_000n);
     const first = await admit(600n);
-    first.release({ tokens: 100, costPico: 0n });
+    end(first, { tokens: 100 });
     await admit(500n);
     expect(source.asks).toHaveLength(1);
     expect(await codes([admit(900n)])).toEqual(['rate_limit_exceeded']);
@@ -158,9 +162,9 @@ describe('a replica’s leases of a tenant’s limits', () => {
   it('gives back what was reserved and not spent, once', async () => {
     const { source, limits, admit } = setUp(Resource.BUDGET, 1_000n);
     const admission = await admit(1_000n);
-    expect(admission.charges).toEqual([{ subjectId: 'tenant', windowStart: 0 }]);
-    admission.release({ tokens: 0, costPico: 300n });
-    admission.release({ tokens: 0, costPico: 1_000n });
+    expect(admission.reservation.charges).toEqual([{ subjectId: 'tenant', windowStart: 0 }]);
+    end(admission, { costPico: 300n });
+    end(admission, { costPico: 1_000n });
     await limits.stop();
     expect(source.left).toBe(700n);
     // Until the tenant service has charged it.
@@ -171,7 +175,7 @@ describe('a replica’s leases of a tenant’s limits', () => {
 
   it('reports what was spent beyond the lease', async () => {
     const { source, limits, admit } = setUp(Resource.TOKENS, 1_000n);
-    (await admit(100n)).release({ tokens: 400, costPico: 0n });
+    end(await admit(100n), { tokens: 400 });
     await limits.stop();
     expect(source.left).toBe(600n);
   });
@@ -181,8 +185,8 @@ describe('a replica’s leases of a tenant’s limits', () => {
     const first = await admit();
     const second = admit();
     await sleep(20);
-    first.release(nothing);
-    (await second).release(nothing);
+    first.release();
+    (await second).release();
     await eventually(() => expect(source.left).toBe(1n), 3_000);
     await admit();
     expect(await codes([admit()])).toEqual(['rate_limit_exceeded']);
@@ -201,7 +205,7 @@ describe('a replica’s leases of a tenant’s limits', () => {
     const { source, limits, admit } = setUp(Resource.CONCURRENCY, 1n);
     const admission = await admit();
     source.fails = true;
-    admission.release(nothing);
+    admission.release();
     await eventually(() => expect(source.asks.length).toBeGreaterThan(1), 2_000);
     expect(source.left).toBe(0n);
     source.fails = false;
@@ -213,7 +217,7 @@ describe('a replica’s leases of a tenant’s limits', () => {
     const { source, limits, admit } = setUp(Resource.TOKENS, 1_000n);
     const admission = await admit(100n);
     source.fails = true;
-    admission.release({ tokens: 400, costPico: 0n });
+    end(admission, { tokens: 400 });
     await expect(admit(1n)).rejects.toThrow('away');
     expect(source.asks.at(-1)).toMatchObject([{ returned: -300n }]);
     source.fails = false;
@@ -226,7 +230,7 @@ describe('a replica’s leases of a tenant’s limits', () => {
     const first = await slots.admit();
     slots.limits.renew();
     await eventually(() => expect(slots.source.asks.at(-1)).toMatchObject([{ holding: 1n }]), 1_000);
-    first.release(nothing);
+    first.release();
     await slots.limits.stop();
     expect(slots.source.left).toBe(10n);
 
@@ -234,8 +238,8 @@ describe('a replica’s leases of a tenant’s limits', () => {
     const paid = await money.admit(400n);
     money.limits.renew();
     const next = await money.admit(100n);
-    paid.release({ tokens: 0, costPico: 400n });
-    next.release({ tokens: 0, costPico: 50n });
+    end(paid, { costPico: 400n });
+    end(next, { costPico: 50n });
     await money.limits.stop();
     expect(money.source.asks.at(-1)).toMatchObject([{ holding: 50n }]);
   });
@@ -243,7 +247,7 @@ describe('a replica’s leases of a tenant’s limits', () => {
   it('names no more than the RPC can hold, however much runs have cost', async () => {
     const money = setUp(Resource.BUDGET, maxPico);
     const runs = await Promise.all(Array.from({ length: 6 }, () => money.admit()));
-    for (const run of runs) run.release({ tokens: 0, costPico: maxPico });
+    for (const run of runs) end(run, { costPico: maxPico });
     await money.limits.stop();
     expect(money.source.asks.flat().every(({ holding }) => holding <= maxPico)).toBe(true);
     expect(money.source.asks.flat().some(({ holding }) => holding === maxPico)).toBe(true);
@@ -266,8 +270,8 @@ describe('a replica’s leases of a tenant’s limits', () => {
     );
     const limit = limits.limit('tenant', Resource.REQUESTS);
     const admission = await admitted(limits, [{ limit, amount: 5n }]);
-    expect(admission.charges).toBeNull();
-    admission.release(nothing);
+    expect(admission.reservation.charges).toBeNull();
+    admission.release();
     await forgotten(limits);
   });
 
@@ -281,7 +285,7 @@ describe('a replica’s leases of a tenant’s limits', () => {
     const admission = await admit(100n);
     await sleep(60);
     expect(limits.forgetIdle()).toBe(false);
-    admission.release({ tokens: 40, costPico: 0n });
+    end(admission, { tokens: 40 });
     await forgotten(limits);
     expect(source.left).toBe(resource === Resource.TOKENS ? 660n : 700n);
   });
@@ -293,7 +297,7 @@ describe('a budget that requests under way have reserved', () => {
     const first = await call(900n);
     const second = call(800n);
     await sleep(50);
-    first.admission.release({ tokens: 0, costPico: 10n });
+    end(first.admission, { costPico: 10n });
     expect((await second).tokens).toBe(800n);
   });
 
@@ -325,10 +329,10 @@ describe('a budget that requests under way have reserved', () => {
     void late.then(() => (isIn = true));
     await sleep(400);
     expect(isIn).toBe(false);
-    first.admission.release(nothing);
+    first.admission.release();
     const { tokens, admission } = await second;
     expect(tokens).toBe(900n);
-    admission.release(nothing);
+    admission.release();
     expect((await late).tokens).toBe(90n);
   });
 
@@ -340,25 +344,27 @@ describe('a budget that requests under way have reserved', () => {
     await sleep(20);
     leaving.abort(new Error('left'));
     await expect(second).rejects.toThrow('left');
-    first.admission.release(nothing);
+    first.admission.release();
     await eventually(() => expect(source.left).toBe(1_000n), 3_000);
   });
 
   it('is held by a run with further calls for what it has spent, and no longer for what it reserved', async () => {
     const { call, limits, limit, source } = budgetOf(1_000n);
     const first = await call(900n);
-    first.admission.lessen({ tokens: 0, costPico: 30n });
+    first.admission.reservation.spend({ tokens: 0, costPico: 30n });
+    first.admission.reservation.lessen();
     const other = await call(970n);
     expect(other.tokens).toBe(970n);
-    other.admission.release(nothing);
+    other.admission.release();
     // Further calls of the same run, which all count.
-    for (let spent = 130n; spent <= 930n; spent += 100n) {
+    for (let calls = 1; calls <= 9; calls += 1) {
       await limits.admit(first.admission, { needs: [{ limit, amount: 100n }] });
-      first.admission.lessen({ tokens: 0, costPico: spent });
+      first.admission.reservation.spend({ tokens: 0, costPico: 100n });
+      first.admission.reservation.lessen();
     }
     await limits.stop();
     expect(source.left).toBe(70n);
-    first.admission.release({ tokens: 0, costPico: 930n });
+    first.admission.release();
     await limits.stop();
     expect(source.left).toBe(70n);
   });

@@ -205,9 +205,9 @@ export class TenantLimits {
   }
 
   async #call(asking: readonly Waiter[], returning: readonly LeasedLimit[]): Promise<void> {
-    const { asked, demands } = askedLimits(asking, returning);
-    if (asked.size === 0) return;
-    const asks = [...asked].map(([limit, { amounts }]) => ({ limit, ask: limit.ask(amounts) }));
+    const { byLimit, demands } = askedLimits(asking, returning);
+    if (byLimit.size === 0) return;
+    const asks = [...byLimit].map(([limit, { amounts }]) => ({ limit, ask: limit.ask(amounts) }));
     const sentAt = monotonicMs();
     try {
       const grants = await this.#lease(
@@ -293,17 +293,17 @@ function isBehind(needs: readonly Need[], claimed: ReadonlySet<LeasedLimit>): bo
   return claimed.size > 0 && needs.some(({ limit }) => claimed.has(limit));
 }
 
-/** The limits of a call, in the order of its asks, with the amounts that requests need of them; and each request's demand. */
+/** The limits of a call, in the order of its asks, with the amounts needed by requests; and the demand of each request. */
 function askedLimits(
   asking: readonly Waiter[],
   returning: readonly LeasedLimit[],
-): { asked: ReadonlyMap<LeasedLimit, { index: number; amounts: bigint[] }>; demands: Demand[] } {
-  const asked = new Map<LeasedLimit, { index: number; amounts: bigint[] }>();
+): { byLimit: ReadonlyMap<LeasedLimit, { index: number; amounts: bigint[] }>; demands: Demand[] } {
+  const byLimit = new Map<LeasedLimit, { index: number; amounts: bigint[] }>();
   const askFor = (limit: LeasedLimit): { index: number; amounts: bigint[] } => {
-    const known = asked.get(limit);
+    const known = byLimit.get(limit);
     if (known !== undefined) return known;
-    const made = { index: asked.size, amounts: [] };
-    asked.set(limit, made);
+    const made = { index: byLimit.size, amounts: [] };
+    byLimit.set(limit, made);
     return made;
   };
   for (const limit of returning) askFor(limit);
@@ -314,7 +314,7 @@ function askedLimits(
       return { ask: index, amount };
     }),
   }));
-  return { asked, demands };
+  return { byLimit, demands };
 }
 
 /** Whether budgets would do for the request as it came if nothing of them were reserved. */
@@ -341,8 +341,5 @@ function fitsAll(needs: readonly Need[], now: number): boolean {
 }
 
 function take(admission: Admission, needs: readonly Need[]): void {
-  for (const { limit, amount } of needs) {
-    const taken = limit.take(amount);
-    if (taken !== null) admission.add(taken);
-  }
+  admission.add(needs.map(({ limit, amount }) => limit.take(amount)).filter((taken) => taken !== null));
 }

@@ -10,7 +10,7 @@ import { sumCosts } from '../catalogue/price.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import type { ProviderFailure } from '../providers/provider-failure.ts';
 import { completedUsage } from './completed-usage.ts';
-import { attemptStatusOf, isFree } from './failed-attempt.ts';
+import { attemptStatusOf, isFree, passedOverAttempt } from './failed-attempt.ts';
 import { interruption } from './interrupted.ts';
 import { chargeFor, chargeOf, sumCharges } from '../runs/charge.ts';
 import { startedRun, type StartedRun } from '../runs/run-record.ts';
@@ -29,7 +29,7 @@ import type { MeteredAnswer } from '@gatehouse/dialects/dialect';
 import { uncountedTools, type FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import { guessTokens, sampleOf, type TextSample } from '@gatehouse/dialects/usage/token-estimate';
 import { noUsage, sumUsage, withCounted, type Usage } from '@gatehouse/dialects/usage/usage';
-import type { Admission, Spent } from '../limits/admission.ts';
+import type { Admission, Reservation } from '../limits/admission.ts';
 import type { AnswerBounds } from '../limits/hidden-tokens.ts';
 import type { AttemptOutcome, AttemptRecord } from '../providers/open-call.ts';
 import type { SignatureOrigins } from '../providers/signature-origins.ts';
@@ -49,6 +49,7 @@ interface OpenAttempt {
   firstTokenAt: number | null;
   /** Tokens reserved for its answer. */
   reservedTokens: number;
+  reservation: Reservation;
 }
 
 /** Commits the record of runs. */
@@ -90,6 +91,8 @@ export class ActiveRun implements AttemptRecord {
   readonly #passedOver = new Map<Model, Attempt>();
   readonly #tools: ToolSpan[] = [];
   #open: OpenAttempt | null = null;
+  /** JSON of the charges of the last call. */
+  #charges: string;
   #firstTokenAt: number | null = null;
   /** The newest answer, or its beginning. */
   #answer: TextSample | undefined;
@@ -99,6 +102,7 @@ export class ActiveRun implements AttemptRecord {
     this.#options = options;
     this.identity = options.identity;
     this.#record = startedRun(options.identity);
+    this.#charges = JSON.stringify(options.identity.charges ?? []);
   }
 
   /** Provider calls made; without one there is no run. */
@@ -120,12 +124,6 @@ export class ActiveRun implements AttemptRecord {
   /** The charge for its calls so far. */
   get costPico(): bigint {
     return sumCharges(this.#attempts);
-  }
-
-  /** Amounts of its tenant's limits used by its calls so far. */
-  get spent(): Spent {
-    const { inputTokens, outputTokens } = sumUsage(this.#attempts.map((attempt) => attempt.usage));
-    return { tokens: inputTokens + outputTokens, costPico: this.costPico };
   }
 
   /** Adds to what the next provider call gets, for estimates. */
@@ -155,22 +153,10 @@ export class ActiveRun implements AttemptRecord {
   }
 
   passOver(model: Model, { code }: AppError): void {
-    const call = {
-      ...{ id: newId(), provider: model.provider.name, model: model.id, upstreamModel: model.upstreamModel },
-      ...{ number: 0, inputTokensGuess: 0 },
-    };
-    const passedOver: Attempt = {
-      ...{ ...call, httpStatus: null, errorCode: code, responseModel: null },
-      ...{
-        offsetMs: Math.round(monotonicMs() - this.#options.arrivedAt),
-        durationMs: 0,
-        timeToFirstTokenMs: null,
-      },
-      status: 'not_sent',
-      usage: noUsage,
-      cost: this.#options.pricing.costOf(model, noUsage, { at: new Date(), serviceTier: null }),
-    };
-    this.#passedOver.set(model, passedOver);
+    const { arrivedAt, pricing } = this.#options;
+    const offsetMs = Math.round(monotonicMs() - arrivedAt);
+    const cost = pricing.costOf(model, noUsage, { at: new Date(), serviceTier: null });
+    this.#passedOver.set(model, passedOverAttempt(model, { errorCode: code, offsetMs, cost }));
   }
 
   /** Adds the passed-over models behind the calls: without a call there is no run. */
@@ -183,6 +169,7 @@ export class ActiveRun implements AttemptRecord {
     model: Model,
     { bodyBytes, maxTokens }: { bodyBytes: number; maxTokens: number | null },
   ): Promise<TraceContext> {
+    const { reservation } = this.#options.admission;
     const attempt: AttemptStart = {
       id: newId(),
       number: this.#attempts.length + 1,
@@ -190,7 +177,8 @@ export class ActiveRun implements AttemptRecord {
       model: model.id,
       upstreamModel: model.upstreamModel,
       inputTokensGuess: guessTokens(bodyBytes),
-      ...(this.identity.charges !== null && { reservedPico: String(this.#options.admission.reservedPico) }),
+      ...(reservation.charges !== null && { reservedPico: String(reservation.reservedPico) }),
+      ...this.#changedCharges(reservation),
     };
     const trace = this.#options.telemetry.within(this.#options.trace);
     this.#open = {
@@ -202,6 +190,7 @@ export class ActiveRun implements AttemptRecord {
       accepted: false,
       firstTokenAt: null,
       reservedTokens: this.#options.bounds.outputOf(model, maxTokens),
+      reservation,
     };
     try {
       await this.#options.recorder.startAttempt({
@@ -219,6 +208,14 @@ export class ActiveRun implements AttemptRecord {
     }
     this.#open.startedAt = monotonicMs();
     return trace;
+  }
+
+  /** The charges of the next call where they differ from those of the one before, as after midnight. */
+  #changedCharges({ charges }: Reservation): Pick<AttemptStart, 'charges'> {
+    const text = JSON.stringify(charges ?? []);
+    if (text === this.#charges) return {};
+    this.#charges = text;
+    return { charges: charges ?? [] };
   }
 
   noteAccepted(): void {
@@ -259,6 +256,10 @@ export class ActiveRun implements AttemptRecord {
       ...this.#priced(open, usage, outcome),
     };
     this.#attempts.push(attempt);
+    open.reservation.spend({
+      tokens: usage.inputTokens + usage.outputTokens,
+      costPico: chargeOf(attempt),
+    });
     if (attempt.status === 'not_sent') return;
     this.#observed(() =>
       this.#options.telemetry.attemptEnded({ ...open, run: this.identity, attempt, endedAt }),
@@ -284,11 +285,10 @@ export class ActiveRun implements AttemptRecord {
 
   /** Without a price, or where it can't be computed, at least the reservation is charged. */
   #priced(
-    { model, calledAt: at }: OpenAttempt,
+    { model, calledAt: at, reservation: { reservedPico } }: OpenAttempt,
     usage: Usage,
     { serviceTier = null, status }: AttemptOutcome,
   ): Pick<Attempt, 'cost' | 'chargePico'> {
-    const { reservedPico } = this.#options.admission;
     const brokeOff = status !== 'ok';
     try {
       const cost = this.#options.pricing.costOf(model, usage, { at, serviceTier });
@@ -387,14 +387,13 @@ export class ActiveRun implements AttemptRecord {
       });
     } finally {
       // Before the client's last byte, so its next request finds the slot free.
-      const { inputTokens, outputTokens } = end.usage;
-      this.#options.admission.release({ tokens: inputTokens + outputTokens, costPico: chargeOf(end) });
+      this.#options.admission.release();
     }
     return end;
   }
 
   /** Returns the amounts reserved for a request without an end to record. */
   release(): void {
-    if (!this.#finished) this.#options.admission.release({ tokens: 0, costPico: 0n });
+    if (!this.#finished) this.#options.admission.release();
   }
 }

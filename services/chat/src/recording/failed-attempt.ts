@@ -1,5 +1,8 @@
+import { noUsage } from '@gatehouse/dialects/usage/usage';
+import { newId } from '@gatehouse/kit/ids';
+import type { Model } from '../catalogue/catalogue.ts';
 import type { FailureKind, ProviderFailure } from '../providers/provider-failure.ts';
-import type { AttemptStatus } from '../runs/run.ts';
+import type { Attempt, AttemptStatus } from '../runs/run.ts';
 
 /** Failures of calls not taken by a provider. */
 const untakenKinds: ReadonlySet<FailureKind> = new Set(['credentials', 'own_key', 'unreachable', 'status']);
@@ -15,4 +18,16 @@ export function attemptStatusOf({ kind, details }: ProviderFailure): AttemptStat
   if (isStopped && details.isUnsent === true) return 'not_sent';
   if (kind === 'aborted') return 'cancelled';
   return kind === 'interrupted' ? 'interrupted' : 'error';
+}
+
+/** A model passed over without a call. Its number follows when the run ends. */
+export function passedOverAttempt(
+  model: Model,
+  { errorCode, offsetMs, cost }: Pick<Attempt, 'errorCode' | 'offsetMs' | 'cost'>,
+): Attempt {
+  return {
+    ...{ id: newId(), provider: model.provider.name, model: model.id, upstreamModel: model.upstreamModel },
+    ...{ number: 0, inputTokensGuess: 0, httpStatus: null, errorCode, responseModel: null },
+    ...{ offsetMs, durationMs: 0, timeToFirstTokenMs: null, status: 'not_sent', usage: noUsage, cost },
+  };
 }

@@ -7,9 +7,10 @@ import {
   showingKept,
   storingAnswers,
   writingEvents,
+  type ChargedCost,
   type WaitingEvent,
 } from './end-parts-system-store.ts';
-import { chargeOf } from '../runs/charge.ts';
+import { chargesByBudgets } from '../runs/charge.ts';
 import type { AwaitedEnd, LoggedRun, LoggedStart } from './logged-run.ts';
 import { givingUp, trimmingTo, type LogRow } from './run-log-system-store.ts';
 
@@ -146,7 +147,7 @@ export function rowOf(group: Group, log: { instanceId: string; published: number
     late: lateRuns(group).flatMap(({ late }) => late),
     parts: [
       ...(refusal === undefined ? writingEvents(events) : deadLettering(events, refusal)),
-      ...chargingCosts(ends.flatMap(costOf)),
+      ...chargingCosts(ends.flatMap(costsOf)),
       ...storingAnswers(rows),
       ...showingKept(rows),
       ...keepingOrigins(rows),
@@ -184,7 +185,9 @@ export function eventOf(run: LoggedRun, endedAt: WaitingEvent['endedAt']): Waiti
   };
 }
 
-function costOf({ run: { id, tenantId, charges }, row }: End) {
-  if (charges === null) return [];
-  return [{ runId: id, tenantId, charges, costPico: chargeOf(row.end) }];
+function costsOf({ run: { id, tenantId, charges: first }, row }: End): ChargedCost[] {
+  return chargesByBudgets(row.end, row.attempts).flatMap(({ charges, costPico }) => {
+    const budgets = charges ?? first;
+    return budgets === null ? [] : [{ runId: id, tenantId, charges: budgets, costPico }];
+  });
 }

@@ -1,6 +1,6 @@
 import { plainArray, textArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
-import { chargeOf } from '../runs/charge.ts';
+import { chargeOf, chargesByBudgets } from '../runs/charge.ts';
 import { runEnding, withoutUser } from '../runs/run-record.ts';
 import { digestOf, forgottenAfter } from '../shared/forgotten-user-store.ts';
 import {
@@ -27,10 +27,15 @@ export function endingWithoutTexts(ending: string): string {
     || '{"output_preview": null, "error_message": null}')::text, 2)`;
 }
 
+/** Costs by the budgets of calls, as `chargeValues` has them. */
+const byCall = `by_call as (
+    select id, charges, cost_pico from unnest($4::uuid[], $5::text[], $6::bigint[]) as c (id, charges, cost_pico)
+  )`;
+
 const endingRuns = `
   with input as (
     select id, cost_pico, ending from unnest($1::uuid[], $2::bigint[], $3::text[]) as i (id, cost_pico, ending)
-  ), ended as (
+  ), ${byCall}, ended as (
     delete from chat.open_runs where id = any($1::uuid[])
     returning id, tenant_id, instance_id, started_at, charges, run, forgotten
   ), events as (
@@ -41,13 +46,20 @@ const endingRuns = `
              -- Without texts if its user was forgotten meanwhile.
              || case when forgotten then ${endingWithoutTexts('ending')} else ending end
     from ended join input using (id)
+  ), charged as (
+    select id, tenant_id, instance_id, coalesce(c.charges, ended.charges) as charges, c.cost_pico
+    from ended join by_call as c using (id)
   ), costs as (
     insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
-    select tenant_id, instance_id, charges, coalesce(sum(cost_pico), 0)
-    from ended join input using (id) where charges is not null group by tenant_id, instance_id, charges
+    select tenant_id, instance_id, charges, sum(cost_pico)
+    from charged where charges is not null group by tenant_id, instance_id, charges
   ), interrupted as (
-    insert into chat.interrupted_runs (id, tenant_id, instance_id, started_at, charges, cost_pico)
-    select id, tenant_id, instance_id, started_at, charges, cost_pico from ended join input using (id)
+    insert into chat.interrupted_runs (id, tenant_id, instance_id, started_at, charges, cost_pico, costs)
+    select id, tenant_id, instance_id, started_at, charges, cost_pico, coalesce(by_budgets.costs, '[]')
+    from ended join input using (id) left join (
+      select id, json_agg(json_build_object('charges', charges, 'cost_pico', cost_pico)) as costs
+      from charged group by id
+    ) as by_budgets using (id)
   )`;
 
 /**
@@ -64,27 +76,35 @@ export async function insertInterruptedEnds(pool: Pool, rows: readonly EndRow[])
     plainArray(ends.map(({ run }) => run.run_id)),
     ends.map(({ end }) => chargeOf(end)),
     textArray(ends.map((end) => endTexts(end).text)),
+    ...chargeValues(ends),
   ];
   return endWith(pool, { name: 'insert_ends', text: endingRuns, values, extra: raisingAlerts(ends) });
 }
 
 const correctingRuns = `
   with input as (
-    select id, cost_pico, data, user_digest
-    from unnest($1::uuid[], $2::bigint[], $3::text[], $4::bytea[]) as i (id, cost_pico, data, user_digest)
-  ), ended as (
+    select id, data, user_digest from unnest($1::uuid[], $2::text[], $3::bytea[]) as i (id, data, user_digest)
+  ), ${byCall}, ended as (
     delete from chat.interrupted_runs where id = any($1::uuid[])
-    returning id, tenant_id, instance_id, started_at, charges, cost_pico as charged_pico
+    returning id, tenant_id, instance_id, started_at, charges, cost_pico, costs
   ), events as (
     insert into chat.outbox (tenant_id, run_id, started_at, ended_at, corrects, data)
     select tenant_id, id, started_at, case when pg_current_xact_id() is not null then clock_timestamp() end, true,
            case when ${forgottenAfter('ended.tenant_id', 'input.user_digest', 'ended.started_at')} then (data::jsonb || '${withoutUser}')::text else data end
     from ended join input using (id)
+  ), charged as (
+    select id, tenant_id, instance_id, coalesce(c.charges, ended.charges) as charges, c.cost_pico
+    from ended join by_call as c using (id)
+    union all
+    select id, tenant_id, instance_id, c.charges, -c.cost_pico
+    from ended cross join lateral json_to_recordset(ended.costs) as c (charges text, cost_pico bigint)
+    union all
+    -- Noted by the previous release.
+    select id, tenant_id, instance_id, charges, -coalesce(cost_pico, 0) from ended where costs is null
   ), costs as (
     insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
-    select tenant_id, instance_id, charges, coalesce(cost_pico, 0) - coalesce(charged_pico, 0)
-    from ended join input using (id)
-    where charges is not null and coalesce(cost_pico, 0) <> coalesce(charged_pico, 0)
+    select tenant_id, instance_id, charges, sum(cost_pico) from charged
+    where charges is not null group by id, tenant_id, instance_id, charges having sum(cost_pico) <> 0
   )`;
 
 /**
@@ -96,9 +116,9 @@ export async function correctEnds(pool: Pool, rows: readonly EndRow[]): Promise<
   const ends = oneOfEach(rows);
   const values: unknown[] = [
     plainArray(ends.map(({ run }) => run.run_id)),
-    ends.map(({ end }) => chargeOf(end)),
     textArray(ends.map(({ run, end, attempts }) => pgJson({ ...run, ...runEnding(run, end, attempts) }))),
     ends.map(({ run }) => digestOf(run.tenant_id, run.user_id)),
+    ...chargeValues(ends),
   ];
   return endWith(pool, {
     name: 'correct_ends',
@@ -106,6 +126,18 @@ export async function correctEnds(pool: Pool, rows: readonly EndRow[]): Promise<
     values,
     extra: [...storingAnswers(ends), ...showingKept(ends)],
   });
+}
+
+/** Ids, budgets and amounts: a run whose calls were charged to several budgets has several. */
+function chargeValues(ends: readonly EndRow[]): unknown[] {
+  const charges = ends.flatMap(({ run, end, attempts }) =>
+    chargesByBudgets(end, attempts).map((charge) => ({ id: run.run_id, ...charge })),
+  );
+  return [
+    plainArray(charges.map(({ id }) => id)),
+    charges.map((charge) => charge.charges),
+    charges.map(({ costPico }) => costPico),
+  ];
 }
 
 /** A second end of the same run would write a second event. */

@@ -220,6 +220,7 @@ export function readStartedRun(text: string): StartedRun | null {
 
 const attemptStart = { id: z.uuid(), provider: z.string(), model: z.string(), upstreamModel: z.string() };
 const pico = z.string().regex(/^\d{1,19}$/);
+const charges = z.array(z.object({ subjectId: z.uuid(), windowStart: z.int() })).optional();
 /** Members needed to end a run. */
 const storedAttemptsShape = z.object({
   open: z.object({
@@ -227,6 +228,7 @@ const storedAttemptsShape = z.object({
     number: z.int().min(1),
     inputTokensGuess: z.int().min(0),
     reservedPico: pico.optional(),
+    charges,
   }),
   ended: z.array(
     z.object({
@@ -236,6 +238,7 @@ const storedAttemptsShape = z.object({
       usage: z.looseObject({ inputTokens: z.number(), outputTokens: z.number() }),
       cost: z.object({ costPico: pico, parts: costParts.optional() }).nullable(),
       chargePico: pico.optional(),
+      charges,
     }),
   ),
 });

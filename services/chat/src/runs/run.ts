@@ -34,11 +34,11 @@ export interface RunIdentity {
   inputPreview: string | null;
   /** The search in the agent's memory; null without one. */
   recall: Recall | null;
-  /** Null when no budget is set. */
+  /** Charges of its first call; null when no budget is set. */
   charges: readonly BudgetCharge[] | null;
 }
 
-/** A budget a run was reserved in and is charged to. */
+/** A budget a provider call was reserved in and is charged to. */
 export interface BudgetCharge {
   /** The tenant or one of its keys. */
   subjectId: string;
@@ -57,6 +57,8 @@ export interface AttemptStart {
   inputTokensGuess: number;
   /** Decimal pico-USD held for it by budgets; absent without a budget. */
   reservedPico?: string;
+  /** Absent where they are those of the call before; of the first call: those of its run. */
+  charges?: readonly BudgetCharge[];
 }
 
 export type AttemptStatus = 'ok' | 'error' | 'cancelled' | 'not_sent' | 'interrupted';

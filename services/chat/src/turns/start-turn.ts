@@ -3,7 +3,7 @@ import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import { addedTexts } from '../catalogue/target.ts';
-import type { Admission } from '../limits/admission.ts';
+import type { Admission, Reservation } from '../limits/admission.ts';
 import { leastTokens, mostTokens } from '../limits/upper-bounds.ts';
 import { answerBounds } from '../limits/hidden-tokens.ts';
 import type { CallAmounts, Limiter, Payer } from '../limits/limiter.ts';
@@ -34,7 +34,7 @@ export async function arrive(
   try {
     return await accept(admission);
   } catch (error) {
-    admission.release({ tokens: 0, costPico: 0n });
+    admission.release();
     throw error;
   }
 }
@@ -81,7 +81,7 @@ export async function startTurn(
     ...turn,
     run: createRun(dependencies, turn, { facts, feeTools }),
     maxTokens,
-    unpricedTools: unpricedBy(pricing, admission, feeTools),
+    unpricedTools: unpricedBy(pricing, admission.reservation, feeTools),
     limitHeaders: {
       ...admission.headers,
       ...(maxTokens !== null && { 'x-gateway-max-tokens': String(maxTokens) }),
@@ -109,7 +109,7 @@ function furtherCalls(
 /** A budget pays for no tool without a price. Prices may change while the turn is under way. */
 function unpricedBy(
   pricing: Pricing,
-  { charges }: Admission,
+  { charges }: Reservation,
   tools: readonly FeeTool[],
 ): (model: Model) => readonly FeeTool[] {
   const at = new Date();
@@ -146,7 +146,7 @@ function createRun(
       ownKey: target.ownKeys !== null,
       inputPreview: previewChars === 0 ? null : facts.inputPreview(previewChars),
       recall: turn.recall,
-      charges: admission.charges,
+      charges: admission.reservation.charges,
     },
     recorder,
     pricing,
@@ -159,7 +159,7 @@ function createRun(
     arrivedAt,
     admission,
     bounds: answerBounds(facts, target, turn.headers),
-    feeTools: admission.charges === null ? [] : feeTools,
+    feeTools: admission.reservation.charges === null ? [] : feeTools,
     signatures: turn.signatures,
   });
 }

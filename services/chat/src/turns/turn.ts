@@ -105,7 +105,7 @@ export class Turn {
     const { tools, admitMore, dialect, run, admission, content } = this.#turn;
     const chain = { ...chainOptionsOf(this.#turn), providers, receiver };
     if (tools === null || admitMore === null) return new ProviderChain({ ...chain, record: run });
-    const callEnded = (): void => admission.lessen(run.spent);
+    const callEnded = (): void => admission.reservation.lessen();
     const called = (call: ToolContent): void => content?.addTool(call);
     return new ToolLoop({ dialect, chain, run, tools, admitMore, callEnded, called });
   }

@@ -33,7 +33,7 @@ export interface ResourceAsk extends Ask {
   resource: Resource;
 }
 
-/** Returns, and needs of waiting requests: each request gets all that it needs, or nothing. */
+/** Returned amounts, and demands of waiting requests. */
 export interface RequestedLeases {
   asks: readonly ResourceAsk[];
   demands: readonly Demand[];
@@ -228,15 +228,15 @@ async function leaseRows(
   // An inactive tenant may return what it holds.
   if (demands.length > 0) assertTenantActive(tenantStatus);
   const byName = new Map(limits.map((limited) => [limitName(limited), limited]));
-  const asked = asks.map((ask) => ({ ask, limited: byName.get(limitName(ask)) ?? null }));
+  const requested = asks.map((ask) => ({ ask, limited: byName.get(limitName(ask)) ?? null }));
   const leased = lease(
-    asked.map(({ ask, limited }) =>
+    requested.map(({ ask, limited }) =>
       limited === null ? null : askedLimit(tenantId, { ask, limited, replicas }),
     ),
     demands,
     replicas,
   );
-  const answers = asked.map(({ ask, limited }, index) => {
+  const answers = requested.map(({ ask, limited }, index) => {
     const granted = leased[index] ?? null;
     return {
       ask,
@@ -254,7 +254,7 @@ async function leaseRows(
   return answers.map(({ granted }) => granted);
 }
 
-/** The limit without its part that needs no lease. */
+/** The limit without its unleased part. */
 function askedLimit(
   tenantId: string,
   { ask, limited, replicas }: { ask: ResourceAsk; limited: Limited; replicas: number },

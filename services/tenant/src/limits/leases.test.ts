@@ -20,7 +20,7 @@ function limitUse(fields: Partial<LimitUse> = {}): LimitUse {
   return { limit: 60n, window: minute, name: minute.start, used: 0n, othersHold: 0n, inUse: 0n, ...fields };
 }
 
-/** Of one limit, needed by requests that need nothing else. */
+/** An ask for one limit, and requests with needs in it alone. */
 interface Needed extends Ask {
   needs: readonly bigint[];
 }
@@ -32,7 +32,7 @@ function ask(needs: readonly number[], fields: Partial<Needed> = {}): Needed {
 function lease(resource: Resource, state: LimitUse, { needs, ...rest }: Needed, replicas: number): Lease {
   const demands = needs.map((amount) => [{ ask: 0, amount }]);
   const [leased] = leaseTogether([{ resource, limitUse: state, ask: rest }], demands, replicas);
-  if (leased == null) throw new Error('nothing was leased');
+  if (leased === undefined || leased === null) throw new Error('nothing was leased');
   return leased;
 }
 
@@ -119,10 +119,10 @@ it('grants no more than is left, for every sequence of asks', () => {
 });
 
 describe('demands of several limits', () => {
-  const asked = (limits: readonly bigint[], resource: Resource = 'budget'): AskedLimit[] =>
+  const limitsOf = (limits: readonly bigint[], resource: Resource = 'budget'): AskedLimit[] =>
     limits.map((limit) => ({ resource, limitUse: limitUse({ limit }), ask: ask([]) }));
   const grantedOf = (limits: readonly bigint[], demands: readonly Demand[]) =>
-    leaseTogether(asked(limits), demands, 1).map((leased) => leased?.granted);
+    leaseTogether(limitsOf(limits), demands, 1).map((leased) => leased?.granted);
 
   it('are granted in order, each whole or not at all', () => {
     const demands = [
@@ -157,7 +157,7 @@ describe('demands of several limits', () => {
       { ask: 0, amount: 6n },
       { ask: 1, amount: 7n },
     ];
-    const leased = leaseTogether([null, ...asked([7n])], [demand], 1);
+    const leased = leaseTogether([null, ...limitsOf([7n])], [demand], 1);
     expect(leased).toMatchObject([null, { granted: 7n }]);
   });
 

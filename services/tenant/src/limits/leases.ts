@@ -81,7 +81,7 @@ export interface LimitUse {
   inUse: bigint;
 }
 
-/** The amounts of a limit that a replica returns and keeps. */
+/** Amounts of a limit returned and kept by a replica. */
 export interface Ask {
   /** The window of `returned` and `holding`. */
   windowStart: number;
@@ -94,7 +94,7 @@ export interface Ask {
 /** The needs of a waiting request, which are granted together or not at all. `ask`: the index of the limit. */
 export type Demand = readonly { ask: number; amount: bigint }[];
 
-/** A limit that a replica leases from. */
+/** A limit in a call for leases. */
 export interface AskedLimit {
   resource: Resource;
   limitUse: LimitUse;
@@ -129,20 +129,20 @@ interface OpenLimit extends AskedLimit {
   keep: bigint;
   /** The amount not granted yet. */
   room: bigint;
-  /** Of the granted demands. */
+  /** Needs of the granted demands. */
   needs: bigint[];
 }
 
 /**
- * Grants the fitting demands in their order, each with all of its needs or with none, and of the limits that they need
- * a slice in advance for later requests. Null where nothing is limited.
+ * Grants the fitting demands in their order, each with all of its needs or nothing, and a slice of their limits in
+ * advance for later requests. Null where nothing is limited.
  */
 export function lease(
-  asked: readonly (AskedLimit | null)[],
+  requested: readonly (AskedLimit | null)[],
   demands: readonly Demand[],
   replicas: number,
 ): (Lease | null)[] {
-  const limits = asked.map((limit) => (limit === null ? null : openLimit(limit)));
+  const limits = requested.map((limit) => (limit === null ? null : openLimit(limit)));
   for (const demand of demands) grantDemand(limits, demand);
   return limits.map((limit) => (limit === null ? null : leaseOf(limit, replicas)));
 }

@@ -325,7 +325,21 @@ export interface LeaseRequest {
   /** Must be greater than in the previous call of the holder. */
   sequence: bigint;
   tenantId: string;
+  /** Each limit once. */
   asks: Ask[];
+  /** The waiting requests, granted in this order: each of them whole, or nothing of it. */
+  demands: Demand[];
+}
+
+/** The needs of a waiting request. */
+export interface Demand {
+  needs: Need[];
+}
+
+export interface Need {
+  /** The index of the limit in the asks. */
+  ask: number;
+  amount: bigint;
 }
 
 export interface Ask {
@@ -341,7 +355,10 @@ export interface Ask {
    * settled.
    */
   holding: bigint;
-  /** The need of each waiting request. Grants as many as fit, in this order. */
+  /**
+   * The need of each waiting request, for the previous release, which grants as many as fit, in this order, and has no
+   * demands. Ignored in a request with demands.
+   */
   needs: bigint[];
 }
 
@@ -2220,7 +2237,7 @@ export const LimitedKey: MessageFns<LimitedKey> = {
 };
 
 function createBaseLeaseRequest(): LeaseRequest {
-  return { holderId: "", sequence: 0n, tenantId: "", asks: [] };
+  return { holderId: "", sequence: 0n, tenantId: "", asks: [], demands: [] };
 }
 
 export const LeaseRequest: MessageFns<LeaseRequest> = {
@@ -2239,6 +2256,9 @@ export const LeaseRequest: MessageFns<LeaseRequest> = {
     }
     for (const v of message.asks) {
       Ask.encode(v!, writer.uint32(34).fork()).join();
+    }
+    for (const v of message.demands) {
+      Demand.encode(v!, writer.uint32(42).fork()).join();
     }
     return writer;
   },
@@ -2286,6 +2306,120 @@ export const LeaseRequest: MessageFns<LeaseRequest> = {
             }
 
             message.asks.push(Ask.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.demands.push(Demand.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDemand(): Demand {
+  return { needs: [] };
+}
+
+export const Demand: MessageFns<Demand> = {
+  encode(message: Demand, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.needs) {
+      Need.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Demand {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDemand();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.needs.push(Need.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseNeed(): Need {
+  return { ask: 0, amount: 0n };
+}
+
+export const Need: MessageFns<Need> = {
+  encode(message: Need, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.ask !== 0) {
+      writer.uint32(8).uint32(message.ask);
+    }
+    if (message.amount !== 0n) {
+      if (BigInt.asIntN(64, message.amount) !== message.amount) {
+        throw new globalThis.Error("value provided for field message.amount of type int64 too large");
+      }
+      writer.uint32(16).int64(message.amount);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Need {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseNeed();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.ask = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.amount = reader.int64() as bigint;
             continue;
           }
         }
