@@ -3,14 +3,8 @@ import type { Context, SharedOptions } from '../context.ts';
 import { assertSecretsFile, carryOut } from '../declarations/carry-out.ts';
 import { checkSteps } from '../declarations/check.ts';
 import { readDeclared, type Declared } from '../declarations/declared.ts';
-import {
-  planSteps,
-  readPresent,
-  setsOfKinds,
-  type Present,
-  type SetsOfKinds,
-  type Step,
-} from '../declarations/plan.ts';
+import { planSteps, setsOfKinds, type SetsOfKinds, type Step } from '../declarations/plan.ts';
+import { readPresent, type Present } from '../declarations/present.ts';
 import { SecretsFile } from '../declarations/secrets-file.ts';
 import { doneLine, plannedLines, stepData } from '../declarations/step-text.ts';
 import type { Operation } from '../operations.ts';

@@ -2,9 +2,18 @@ import { ApiError, UnreachableError, type ApiClient, type ApiRequest } from '../
 import { UsageError } from '../usage-error.ts';
 import { isMembers } from './differences.ts';
 import { placeText } from './place.ts';
-import type { Present, Step } from './plan.ts';
+import type { Step } from './plan.ts';
+import { isAmbiguous, type Present } from './present.ts';
 import { DeclarationError, problemOf, subjectOf, type DeclarationProblem } from './problem.ts';
-import { agentIds, createdBy, serverOf, withoutCreated, type AgentIds } from './references.ts';
+import {
+  createdBy,
+  idsOf,
+  referencesOf,
+  serverOf,
+  withoutCreated,
+  type Ids,
+  type Reference,
+} from './references.ts';
 
 type IsCreated = ReturnType<typeof createdBy>;
 
@@ -13,14 +22,14 @@ type IsCreated = ReturnType<typeof createdBy>;
  * Throws `UsageError` with every reference to nothing, and `DeclarationError` with every refusal.
  */
 export async function checkSteps(client: ApiClient, steps: readonly Step[], present: Present): Promise<void> {
-  const agents = agentIds(present);
+  const ids = idsOf(present);
   const isCreated = createdBy(steps);
-  const mistakes = steps.flatMap((step) => mistakesOf(step, agents, isCreated));
+  const mistakes = steps.flatMap((step) => mistakesOf(step, { ids, isCreated, present }));
   if (mistakes.length > 0) throw new UsageError(mistakes.join('\n'));
   const problems: DeclarationProblem[] = [];
   const toolsOfServers = new Map<string, readonly string[]>();
   for (const step of steps) {
-    const { body, isStandIn } = requestOf(step, { agents, isCreated });
+    const { body, isStandIn } = requestOf(step, { ids, isCreated });
     const answer = await client.json(body).catch((error: unknown) => {
       const refusal = refusalOf(step, error);
       if (!isStandIn || refusal.param !== 'agent_id') problems.push(problemOf(step, refusal));
@@ -32,27 +41,35 @@ export async function checkSteps(client: ApiClient, steps: readonly Step[], pres
   if (problems.length > 0) throw new DeclarationError(problems, 'Nothing was changed.');
 }
 
-/** References to missing agents, and missing variables of the environment. */
-function mistakesOf(step: Step, agents: AgentIds, isCreated: IsCreated): string[] {
-  const { kind, identity, members, declaration } = step;
+/** References to nothing, and missing variables of the environment. */
+function mistakesOf(
+  step: Step,
+  { ids, isCreated, present }: { ids: Ids; isCreated: IsCreated; present: Present },
+): string[] {
+  const { kind, shown, members, declaration } = step;
   if (declaration === undefined) return [];
-  const mistakes = [...step.missing].map(
-    ([member, variable]) =>
-      `${placeText(declaration.place, [member])}: ${kind.name} ${identity}: The environment has no ${variable}.`,
+  const at = (path: readonly string[]): string =>
+    `${placeText(declaration.place, path)}: ${kind.name} ${shown}`;
+  const missing = [...step.missing].map(
+    ([member, variable]) => `${at([member])}: The environment has no ${variable}.`,
   );
-  const { agent } = members;
-  if (agent === undefined || (typeof agent === 'string' && (agents.has(agent) || isCreated('agents', agent))))
-    return mistakes;
-  const place = placeText(declaration.place, ['agent']);
-  return [
-    ...mistakes,
-    `${place}: ${kind.name} ${identity}: There is no agent ${JSON.stringify(agent)}, and none is declared.`,
-  ];
+  const isKnown = ({ kind: of, name }: Reference): boolean =>
+    typeof name === 'string' && (ids[of].has(name) || isCreated(of, name));
+  const unknown = referencesOf(members).filter((reference) => !isKnown(reference));
+  return [...missing, ...unknown.map((each) => `${at(each.path)}: ${unknownText(each, present)}`)];
+}
+
+function unknownText({ kind, name }: Reference, present: Present): string {
+  const things = [...present].find(([each]) => each.name === kind)?.[1];
+  const thing = things?.get(String(name));
+  return thing !== undefined && isAmbiguous(thing)
+    ? `Several ${kind} are named ${JSON.stringify(name)}.`
+    : `There is no ${kind.slice(0, -1)} ${JSON.stringify(name)}, and none is declared.`;
 }
 
 function requestOf(
   { action, kind, id = '', members }: Step,
-  references: { agents: AgentIds; isCreated: IsCreated },
+  references: { ids: Ids; isCreated: IsCreated },
 ): { body: ApiRequest; isStandIn: boolean } {
   const query = '?dry_run=true';
   const item = `${kind.path}/${encodeURIComponent(id)}${query}`;

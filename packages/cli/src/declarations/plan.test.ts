@@ -2,7 +2,8 @@ import { expect, it } from '@jest/globals';
 import type { Declaration, Declared, Members } from './declared.ts';
 import { plannedLines } from './step-text.ts';
 import { kinds } from './kinds.ts';
-import { planSteps, type PlanOptions, type Present } from './plan.ts';
+import { planSteps, type PlanOptions } from './plan.ts';
+import type { Present } from './present.ts';
 
 const kindOf = (name: string) => {
   const kind = kinds.find((each) => each.name === name);

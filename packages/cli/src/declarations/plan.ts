@@ -1,18 +1,19 @@
-import type { ApiClient } from '../api-client.ts';
 import type { Operation } from '../operations.ts';
 import { UsageError } from '../usage-error.ts';
 import type { Declaration, Declared, Members } from './declared.ts';
 import { differencesOf, merged, type Difference, type Sets } from './differences.ts';
 import { kinds, labelMember, type Kind } from './kinds.ts';
 import { placeText } from './place.ts';
-
-const ambiguous = Symbol('several have this name');
+import { isAmbiguous, type Present } from './present.ts';
+import { idsOf, withNames, type Ids } from './references.ts';
 
 /** A step from the state of the gateway to the declared one. */
 export interface Step {
   action: 'create' | 'update' | 'delete';
   kind: Kind;
   identity: string;
+  /** The identity in texts, with `${NAME}` for a value of the environment. */
+  shown: string;
   /** The id of the existing thing. */
   id?: string;
   /** To send; an `agent` by its key instead of `agent_id`. */
@@ -47,53 +48,17 @@ export function setsOfKinds(operations: readonly Operation[]): SetsOfKinds {
   );
 }
 
-/** The existing things, by kind and identity. */
-export type Present = ReadonlyMap<Kind, ReadonlyMap<string, ExistingResource>>;
-
-type ExistingResource = Members & { [ambiguous]?: true };
-
-/** Asks for all things of the declared kinds, and of agents always, since others refer to them. */
-export async function readPresent(
-  client: ApiClient,
-  declared: Declared,
-  { prune }: Pick<PlanOptions, 'prune'>,
-): Promise<Present> {
-  const present = new Map<Kind, Map<string, ExistingResource>>();
-  const refersToAgents = (kind: Kind): boolean => ['agents', 'channels', 'endpoints'].includes(kind.name);
-  const isAsked = (kind: Kind): boolean => (declared.get(kind)?.length ?? 0) > 0;
-  const agentsMatter = prune || kinds.some((kind) => refersToAgents(kind) && isAsked(kind));
-  for (const kind of kinds) {
-    if (!isAsked(kind) && !(refersToAgents(kind) && (prune || (kind.name === 'agents' && agentsMatter))))
-      continue;
-    const resources = await client.all<Members>({ method: 'GET', path: `${kind.path}?limit=200` });
-    present.set(kind, byIdentity(kind, resources));
-  }
-  return present;
-}
-
-/** Marks names shared by several things. Revoked and expired keys don't count. */
-function byIdentity(kind: Kind, things: readonly Members[]): Map<string, ExistingResource> {
-  const grouped = new Map<string, ExistingResource>();
-  for (const thing of things) {
-    if (kind.name === 'api_keys' && ['revoked', 'expired'].includes(String(thing['status']))) continue;
-    const identity = String(thing[kind.identity]);
-    if (grouped.has(identity)) grouped.set(identity, { ...thing, [ambiguous]: true });
-    else grouped.set(identity, thing);
-  }
-  return grouped;
-}
-
 /**
  * The steps, in an order in which what is needed comes first; nothing is asked or changed. Throws `UsageError` with every
  * fixed difference.
  */
 export function planSteps(declared: Declared, present: Present, options: PlanOptions): Step[] {
-  const agents = agentKeys(present);
+  const ids = idsOf(present);
   const mistakes: string[] = [];
   const steps: Step[] = [];
   for (const kind of kinds)
     for (const declaration of declared.get(kind) ?? []) {
-      const state = { present, agents, options, mistakes };
+      const state = { present, ids, options, mistakes };
       const step = stepFor(kind, labelled(kind, declaration, options.label), state);
       if (step !== undefined) steps.push(step);
     }
@@ -116,8 +81,7 @@ function labelled(kind: Kind, declaration: Declaration, label: string | undefine
 
 interface PlanState {
   present: Present;
-  /** Keys of agents by their ids. */
-  agents: ReadonlyMap<string, string>;
+  ids: Ids;
   options: PlanOptions;
   mistakes: string[];
 }
@@ -125,12 +89,13 @@ interface PlanState {
 function stepFor(
   kind: Kind,
   declaration: Declaration,
-  { present, agents, options, mistakes }: PlanState,
+  { present, ids, options, mistakes }: PlanState,
 ): Step | undefined {
   const { members, written, missing, place } = declaration;
   const identity = String(members[kind.identity]);
   const there = present.get(kind)?.get(identity);
-  const common = { kind, identity, declaration };
+  const shown = String(written[kind.identity]);
+  const common = { kind, identity, shown, declaration };
   if (there === undefined)
     return {
       ...common,
@@ -140,13 +105,13 @@ function stepFor(
       differing: Object.keys(written),
       differences: [],
     };
-  if (there[ambiguous] === true) {
+  if (isAmbiguous(there)) {
     mistakes.push(
-      `${placeText(place)}: ${kind.name}: several are named ${identity}. Rename or delete the others first.`,
+      `${placeText(place)}: ${kind.name}: several are named ${shown}. Rename or delete the others first.`,
     );
     return undefined;
   }
-  const current: Members = { ...there, agent: agents.get(String(there['agent_id'])) };
+  const current = withNames(there, members, ids);
   const differences = differencesFrom(current, kind, { declaration, sets: options.sets.get(kind.name) });
   const changed = [...new Set(differences.map(({ path }) => path[0] ?? ''))];
   const sent = options.sendSecrets ? kind.hidden.filter((name) => written[name] !== undefined) : [];
@@ -154,7 +119,7 @@ function stepFor(
   const fixed = kind.canChange ? changed.filter((name) => kind.once.includes(name)) : changed;
   if (fixed.length > 0) {
     mistakes.push(
-      `${placeText(place, fixed.slice(0, 1))}: ${kind.name}: ${identity} differs in ${fixed.join(', ')}, and can't be changed: name another, or remove this one first.`,
+      `${placeText(place, fixed.slice(0, 1))}: ${kind.name}: ${shown} differs in ${fixed.join(', ')}, and can't be changed: name another, or remove this one first.`,
     );
     return undefined;
   }
@@ -216,16 +181,7 @@ function deletions(declared: Declared, present: Present, label: string | undefin
         .filter(([identity, thing]) => !declaredIds.has(identity) && isOurs(kind, thing))
         .map(([identity, thing]): Step => {
           const nothing = { members: {}, differing: [], differences: [], missing: new Map() };
-          return { action: 'delete', kind, identity, id: String(thing['id']), ...nothing };
+          return { action: 'delete', kind, identity, shown: identity, id: String(thing['id']), ...nothing };
         });
     });
-}
-
-/** Keys of agents by their ids. */
-function agentKeys(present: Present): Map<string, string> {
-  const keys = new Map<string, string>();
-  for (const [kind, things] of present)
-    if (kind.name === 'agents')
-      for (const agent of things.values()) keys.set(String(agent['id']), String(agent['key']));
-  return keys;
 }

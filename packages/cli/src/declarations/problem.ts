@@ -28,14 +28,16 @@ export class DeclarationError extends Error {
   }
 }
 
+type Subject = Pick<Step, 'kind' | 'shown' | 'declaration'>;
+
 /** The problem of a refused step. */
-export function problemOf({ kind, identity, declaration }: Step, error: ApiError): DeclarationProblem {
+export function problemOf({ kind, shown, declaration }: Subject, error: ApiError): DeclarationProblem {
   const { code, message, param = null, requestId = null } = error;
   const path = pathOfParam(param ?? '');
   const [member = '', ...others] = path;
   return {
     kind: kind.name,
-    name: identity,
+    name: shown,
     file: declaration?.place.file ?? null,
     line:
       declaration?.place.lineOf([member === 'agent_id' ? memberOfAgent(declaration) : member, ...others]) ??
@@ -46,13 +48,9 @@ export function problemOf({ kind, identity, declaration }: Step, error: ApiError
 }
 
 /** The place, the kind and the name of a step, such as `declared.yaml:3: agents clerk`. */
-export function subjectOf({
-  kind,
-  identity,
-  declaration,
-}: Pick<Step, 'kind' | 'identity' | 'declaration'>): string {
+export function subjectOf({ kind, shown, declaration }: Subject): string {
   const place = declaration === undefined ? '' : `${placeText(declaration.place)}: `;
-  return `${place}${kind.name} ${identity}`;
+  return `${place}${kind.name} ${shown}`;
 }
 
 function memberOfAgent({ written }: Declaration): string {

@@ -1,23 +1,65 @@
 import { randomUUID } from 'node:crypto';
 import type { Members } from './declared.ts';
 import { isMembers } from './differences.ts';
-import { kinds, type Kind } from './kinds.ts';
-import type { Present, Step } from './plan.ts';
+import type { Kind } from './kinds.ts';
+import type { Step } from './plan.ts';
+import { isAmbiguous, type Present } from './present.ts';
 
-/** Ids of agents by their keys. */
-export type AgentIds = ReadonlyMap<string, string>;
+/** Kinds with names that others use in place of ids. */
+export type NamedKind = 'agents' | 'channels';
 
-export function agentIds(present: Present): Map<string, string> {
-  const agents = kinds.find(({ name }) => name === 'agents');
-  const agentsByKey = agents === undefined ? undefined : present.get(agents);
-  return new Map([...(agentsByKey ?? [])].map(([key, { id }]) => [key, String(id)]));
+/** Ids of existing things by their names, without names that several have. */
+export type Ids = Readonly<Record<NamedKind, Map<string, string>>>;
+
+/** The ids of what exists. */
+export function idsOf(present: Present): Ids {
+  const ids: Ids = { agents: new Map(), channels: new Map() };
+  for (const [kind, things] of present)
+    if (kind.name === 'agents' || kind.name === 'channels')
+      for (const [name, thing] of things)
+        if (!isAmbiguous(thing)) ids[kind.name].set(name, String(thing['id']));
+  return ids;
 }
 
-/** The members with `agent_id` in place of the key of an agent. */
-export function withAgentId({ agent, ...others }: Members, agents: AgentIds): Members {
-  return agent === undefined
-    ? others
-    : { ...others, agent_id: typeof agent === 'string' ? agents.get(agent) : agent };
+/** A name in a declaration, in place of an id. */
+export interface Reference {
+  kind: NamedKind;
+  name: unknown;
+  path: readonly string[];
+}
+
+/** The references of a declaration by name. */
+export function referencesOf({ agent, deliver_to: deliverTo }: Members): Reference[] {
+  const references: Reference[] = [];
+  if (agent !== undefined) references.push({ kind: 'agents', name: agent, path: ['agent'] });
+  if (isMembers(deliverTo) && deliverTo['channel'] !== undefined)
+    references.push({ kind: 'channels', name: deliverTo['channel'], path: ['deliver_to', 'channel'] });
+  return references;
+}
+
+/** The members for the API, with `agent_id` in place of an agent's key, and likewise for the channel of `deliver_to`. */
+export function withIds({ agent, ...others }: Members, ids: Ids): Members {
+  const { deliver_to: deliverTo } = others;
+  const idOf = (kind: NamedKind, name: unknown): unknown =>
+    typeof name === 'string' ? ids[kind].get(name) : name;
+  const members = agent === undefined ? others : { ...others, agent_id: idOf('agents', agent) };
+  if (!isMembers(deliverTo) || deliverTo['channel'] === undefined) return members;
+  const { channel, ...rest } = deliverTo;
+  return { ...members, deliver_to: { ...rest, channel_instance_id: idOf('channels', channel) } };
+}
+
+/** An existing thing with the names that its declaration uses in place of ids. */
+export function withNames(thing: Members, declared: Members, ids: Ids): Members {
+  const named: Members = { ...thing };
+  const nameOf = (kind: NamedKind, id: unknown): string | undefined =>
+    [...ids[kind]].find(([, known]) => known === id)?.[0];
+  for (const { kind } of referencesOf(declared))
+    if (kind === 'agents') named['agent'] = nameOf(kind, thing['agent_id']);
+    else if (isMembers(thing['deliver_to'])) {
+      const { channel_instance_id: id, ...others } = thing['deliver_to'];
+      named['deliver_to'] = { ...others, channel: nameOf(kind, id) };
+    }
+  return named;
 }
 
 /** Whether the steps create a thing of this kind and name. */
@@ -31,22 +73,28 @@ export function createdBy(steps: readonly Step[]): (kind: Kind['name'], identity
 }
 
 /**
- * The members without references to what the same plan creates, which the gateway doesn't have yet: names of servers are
- * left out, and a required agent has an unused id, which is `isStandIn`.
+ * The members without references to what the same plan creates, which the gateway doesn't have yet: names of servers and
+ * `deliver_to` are left out, and a required agent has an unused id, which is `isStandIn`.
  */
 export function withoutCreated(
   members: Members,
-  { agents, isCreated }: { agents: AgentIds; isCreated: ReturnType<typeof createdBy> },
+  { ids, isCreated }: { ids: Ids; isCreated: ReturnType<typeof createdBy> },
 ): { json: Members; isStandIn: boolean } {
-  const { agent, tools, ...others } = members;
-  const isStandIn = typeof agent === 'string' && !agents.has(agent);
+  const { agent, tools, deliver_to: deliverTo, ...others } = members;
+  const isStandIn = typeof agent === 'string' && !ids.agents.has(agent);
   const refs = isMembers(tools) ? tools['mcp_servers'] : undefined;
   const known = Array.isArray(refs)
     ? refs.filter((ref) => !isCreated('mcp_servers', serverOf(ref).server))
     : undefined;
+  const isNewChannel = isMembers(deliverTo) && isCreated('channels', String(deliverTo['channel']));
+  const kept = {
+    ...others,
+    ...(agent !== undefined && !isStandIn && { agent }),
+    ...(deliverTo !== undefined && { deliver_to: isNewChannel ? null : deliverTo }),
+  };
   return {
     json: {
-      ...withAgentId({ ...others, ...(agent !== undefined && !isStandIn && { agent }) }, agents),
+      ...withIds(kept, ids),
       ...(isStandIn && { agent_id: randomUUID() }),
       ...(tools !== undefined && {
         tools: known === undefined ? tools : { ...(tools as Members), mcp_servers: known },

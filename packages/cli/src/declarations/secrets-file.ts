@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { appendFile, chmod, readFile } from 'node:fs/promises';
 import { UsageError } from '../usage-error.ts';
 
@@ -7,11 +8,13 @@ export interface Creation {
   name: string;
   /** A repeat with it gets the first answer, with the secrets, for 24 hours. */
   idempotencyKey: string;
+  /** Milliseconds since the epoch by the clock of this machine. */
+  startedAt?: number;
 }
 
 type Line = { kind: string; name: string } &
   // Sent, without an answer yet.
-  ({ pending: string } | { refused: true } | { id: unknown; secrets: Record<string, unknown> });
+  ({ pending: string; at?: string } | { refused: true } | { id: unknown; secrets: Record<string, unknown> });
 
 /** A file of JSON lines, readable by its owner only. Each creation is written to it before it is sent. */
 export class SecretsFile {
@@ -32,9 +35,11 @@ export class SecretsFile {
       if (line === '') continue;
       const read = this.#read(line, at + 1);
       const thing = `${read.kind} ${read.name}`;
-      if ('pending' in read)
-        open.set(thing, { kind: read.kind, name: read.name, idempotencyKey: read.pending });
-      else open.delete(thing);
+      if ('pending' in read) {
+        const { kind, name, pending: idempotencyKey, at: time } = read;
+        const startedAt = time === undefined ? {} : { startedAt: Date.parse(time) };
+        open.set(thing, { kind, name, idempotencyKey, ...startedAt });
+      } else open.delete(thing);
     }
     return [...open.values()];
   }
@@ -49,11 +54,14 @@ export class SecretsFile {
     throw new UsageError(`${this.#path}: line ${number} is not one that apply has written.`);
   }
 
-  async begin({ kind, name, idempotencyKey }: Creation): Promise<void> {
-    await this.#append({ kind, name, pending: idempotencyKey });
+  /** Notes a creation that is about to be sent. */
+  async begin({ kind, name }: Pick<Creation, 'kind' | 'name'>): Promise<Creation> {
+    const [idempotencyKey, startedAt] = [randomUUID(), Date.now()];
+    await this.#append({ kind, name, pending: idempotencyKey, at: new Date(startedAt).toISOString() });
+    return { kind, name, idempotencyKey, startedAt };
   }
 
-  /** Notes a creation without effect. */
+  /** Notes a creation without effect, or with secrets that can't be fetched. */
   async giveUp({ kind, name }: Creation): Promise<void> {
     await this.#append({ kind, name, refused: true });
   }

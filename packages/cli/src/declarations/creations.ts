@@ -1,0 +1,123 @@
+import { ApiError, type ApiClient } from '../api-client.ts';
+import type { Declared, Members } from './declared.ts';
+import { kinds, type Kind } from './kinds.ts';
+import type { Step } from './plan.ts';
+import type { Present } from './present.ts';
+import { DeclarationError, problemOf, type DeclarationProblem } from './problem.ts';
+import { withIds, type Ids } from './references.ts';
+import type { Creation, SecretsFile } from './secrets-file.ts';
+
+/** Creations of things with secrets that are shown once. */
+
+/** The gateway keeps the answer to a creation for 24 hours. */
+const repeatableMs = 23 * 3_600_000;
+/** From the note of a creation to its effect, with the difference of the two clocks. */
+const nearMs = 15 * 60_000;
+
+/**
+ * Fetches the secrets of things that an earlier run has made, if they did not come back. A creation is repeated only for
+ * a thing that exists. Returns those with secrets that can't be fetched any more.
+ */
+export async function fetchSecrets(
+  client: ApiClient,
+  secrets: SecretsFile,
+  { declared, present, ids }: { declared: Declared; present: Present; ids: Ids },
+): Promise<DeclarationProblem[]> {
+  const lost: DeclarationProblem[] = [];
+  for (const creation of await secrets.pending()) {
+    const kind = kinds.find(({ name }) => name === creation.kind);
+    const declaration =
+      kind && declared.get(kind)?.find(({ members }) => members[kind.identity] === creation.name);
+    const thing = kind && present.get(kind)?.get(creation.name);
+    // Nothing was made without the thing: its step creates it.
+    if (kind === undefined || declaration === undefined || thing === undefined) continue;
+    const about = { kind, shown: String(declaration.written[kind.identity]), declaration };
+    const made = mayHaveMade(creation, thing)
+      ? await create(client, kind, withIds(declaration.members, ids), creation).catch((error: unknown) => {
+          if (isFinal(error)) return null;
+          throw error instanceof ApiError
+            ? new DeclarationError([problemOf(about, error)], 'Nothing was changed.')
+            : error;
+        })
+      : null;
+    if (made === null) {
+      await secrets.giveUp(creation);
+      lost.push(problemOf(about, secretsLost(thing)));
+    } else await secrets.keep(creation, made, kind.secrets);
+  }
+  return lost;
+}
+
+/** Whether a repeat of the creation returns the answer with the secrets of this thing. */
+function mayHaveMade({ startedAt }: Creation, thing: Members): boolean {
+  const madeAt = Date.parse(String(thing['created_at']));
+  const isNear = startedAt === undefined || Math.abs(madeAt - startedAt) < nearMs;
+  return isNear && Date.now() - madeAt < repeatableMs;
+}
+
+function secretsLost({ id }: Members): ApiError {
+  const message = `It exists (${String(id)}), but its secrets did not arrive and can't be fetched any more. Rotate them.`;
+  return new ApiError({ status: 409, code: 'secrets_lost', message });
+}
+
+/** Creates a thing, and keeps its secrets. A creation that an earlier run has sent in vain is repeated by its key. */
+export async function createOnce(
+  client: ApiClient,
+  secrets: SecretsFile,
+  step: Pick<Step, 'kind' | 'identity'>,
+  json: Members,
+): Promise<Members> {
+  const { kind, identity: name } = step;
+  const pending = await secrets.pending();
+  const earlier = pending.find((each) => each.kind === kind.name && each.name === name && isRecent(each));
+  const creation = earlier ?? (await secrets.begin({ kind: kind.name, name }));
+  try {
+    const made = await create(client, kind, json, creation);
+    if (earlier === undefined || (await isThere(client, kind, made))) {
+      await secrets.keep(creation, made, kind.secrets);
+      return made;
+    }
+  } catch (error) {
+    if (!isFinal(error)) throw error;
+    if (earlier === undefined) {
+      await secrets.giveUp(creation);
+      throw error;
+    }
+  }
+  // The earlier one was refused, or made something that is gone again.
+  await secrets.giveUp(creation);
+  return createOnce(client, secrets, step, json);
+}
+
+function create(
+  client: ApiClient,
+  { path }: Kind,
+  json: Members,
+  { idempotencyKey }: Creation,
+): Promise<Members> {
+  return client.json<Members>({ method: 'POST', path, json, idempotencyKey });
+}
+
+function isRecent({ startedAt }: Creation): boolean {
+  return startedAt !== undefined && Date.now() - startedAt < repeatableMs;
+}
+
+async function isThere(client: ApiClient, { path }: Kind, { id }: Members): Promise<boolean> {
+  try {
+    await client.json({ method: 'GET', path: `${path}/${encodeURIComponent(String(id))}` });
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return false;
+    throw error;
+  }
+}
+
+/** Whether a creation was refused, rather than lost or still under way: the next one may have other members. */
+function isFinal(error: unknown): boolean {
+  return (
+    error instanceof ApiError &&
+    error.status < 500 &&
+    error.status !== 429 &&
+    error.code !== 'idempotency_in_progress'
+  );
+}
