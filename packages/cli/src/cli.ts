@@ -12,6 +12,7 @@ import { addReports } from './commands/reports.ts';
 import { addTraces } from './commands/traces.ts';
 import { addWebhooks } from './commands/webhooks.ts';
 import { Context, type Surroundings } from './context.ts';
+import { IncompleteExport } from './declarations/export.ts';
 import { DeclarationError } from './declarations/problem.ts';
 import type { Operation } from './operations.ts';
 import { forTerminal, jsonForTerminal } from './output.ts';
@@ -108,11 +109,13 @@ function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error && 'code' in error;
 }
 
-type Failure = ApiError | DeclarationError | UnreachableError;
+type Failure = ApiError | DeclarationError | IncompleteExport | UnreachableError;
+
+const failures = [ApiError, DeclarationError, IncompleteExport, UnreachableError];
 
 /** Whether the gateway has refused or failed. */
 function isFailure(error: unknown): error is Failure {
-  return error instanceof ApiError || error instanceof DeclarationError || error instanceof UnreachableError;
+  return failures.some((kind) => error instanceof kind);
 }
 
 function textOf(error: Failure): string {
@@ -127,7 +130,12 @@ function jsonOf(error: Failure): string {
     return jsonForTerminal({ error: { code: 'declarations_refused', message, problems } });
   }
   if (!(error instanceof ApiError))
-    return jsonForTerminal({ error: { code: 'unreachable', message: error.message } });
+    return jsonForTerminal({
+      error: {
+        code: error instanceof IncompleteExport ? 'export_incomplete' : 'unreachable',
+        message: error.message,
+      },
+    });
   const { code, message, status, requestId } = error;
   return jsonForTerminal({ error: { code, message, status, request_id: requestId } });
 }

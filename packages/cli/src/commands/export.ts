@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Context } from '../context.ts';
-import { exported } from '../declarations/export.ts';
+import { exported, IncompleteExport } from '../declarations/export.ts';
 import { save } from '../download.ts';
 import type { Operation } from '../operations.ts';
 
@@ -24,11 +24,13 @@ export function addExport(program: Command, context: Context, operations: readon
       const client = await context.client(options);
       const { role } = await client.json<{ role: string }>({ method: 'GET', path: '/v1/whoami' });
       const { surroundings } = context;
+      const { text, leftOut } = await exported(client, { operations, isOwner: role === 'owner' });
       await save(
         async function* pieces() {
-          yield Buffer.from(await exported(client, { operations, isOwner: role === 'owner' }));
+          yield Buffer.from(text);
         },
         { out: options.out, surroundings },
       );
+      if (leftOut.size > 0) throw new IncompleteExport(leftOut);
     });
 }

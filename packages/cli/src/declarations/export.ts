@@ -1,31 +1,78 @@
 import { Document } from 'yaml';
-import type { ApiClient } from '../api-client.ts';
+import { ApiError, type ApiClient } from '../api-client.ts';
 import type { Operation } from '../operations.ts';
 import type { Members } from './declared.ts';
 import { isMembers } from './differences.ts';
 import { kinds, type Kind } from './kinds.ts';
+import { mayHoldSecret, withoutSecret } from './secret-urls.ts';
+
+/** Declarations as YAML, and what is left out of them. */
+export interface Exported {
+  text: string;
+  leftOut: LeftOut;
+}
+
+/** Names of what is left out, by the reason. */
+type LeftOut = ReadonlyMap<string, readonly string[]>;
+
+/** An export lacks something: exit code 1. */
+export class IncompleteExport extends Error {
+  constructor(leftOut: LeftOut) {
+    super(
+      [...leftOut].map(([reason, names]) => `Left out, because ${reason}: ${names.join(', ')}`).join('\n'),
+    );
+  }
+}
 
 /** The existing things, as far as the key can read them, as YAML for `apply`. */
 export async function exported(
   client: ApiClient,
   { operations, isOwner }: { operations: readonly Operation[]; isOwner: boolean },
-): Promise<string> {
+): Promise<Exported> {
   const lists: Record<string, Members[]> = {};
-  const leftOut: string[] = [];
-  const agents = new Map<string, string>();
+  const leftOut = new Map<string, string[]>();
+  const leaveOut: LeaveOut = (reason, name) => leftOut.set(reason, [...(leftOut.get(reason) ?? []), name]);
+  const names: Names = { agents: new Map(), channels: new Map() };
+  const variableFor = uniqueVariables();
   for (const kind of kinds.filter(({ name }) => (name === 'tenants') === isOwner)) {
-    const things = await client.all<Members>({ method: 'GET', path: `${kind.path}?limit=200` });
-    if (kind.name === 'agents') for (const { id, key } of things) agents.set(String(id), String(key));
-    const names = creationMembers(operations, kind);
+    const things = await readable(client, kind);
+    if (things === null) {
+      leaveOut('this key may not read them', kind.name);
+      if (kind.name === 'channels') names.channels = null;
+      continue;
+    }
     const { unique, shared } = byUniqueName(
       kind,
       things.filter((thing) => isDeclarable(kind, thing)),
     );
-    leftOut.push(...shared.map((name) => `${kind.name} ${name}`));
-    const declarations = unique.map((thing) => declarationOf(kind, thing, { names, agents }));
+    for (const name of shared) leaveOut('several have the name', `${kind.name} ${withoutSecret(name)}`);
+    if (kind.name === 'agents' || kind.name === 'channels')
+      for (const thing of unique) names[kind.name]?.set(String(thing['id']), String(thing[kind.identity]));
+    const members = creationMembers(operations, kind);
+    const declarations = unique.map((thing) =>
+      declarationOf(kind, thing, { members, names, variableFor, leaveOut }),
+    );
     if (declarations.length > 0) lists[kind.name] = declarations;
   }
-  return textOf(lists, leftOut);
+  return { text: textOf(lists, leftOut), leftOut };
+}
+
+type LeaveOut = (reason: string, name: string) => void;
+
+/** Names in place of ids. Null for channels that the key may not read. */
+interface Names {
+  agents: Map<string, string>;
+  channels: Map<string, string> | null;
+}
+
+/** All things of a kind; null if the key may not read them. */
+async function readable(client: ApiClient, { path }: Kind): Promise<Members[] | null> {
+  try {
+    return await client.all<Members>({ method: 'GET', path: `${path}?limit=200` });
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 403) return null;
+    throw error;
+  }
 }
 
 /** Keys of logins and of programs end by themselves; a new one comes with the next login. */
@@ -59,22 +106,53 @@ function creationMembers(operations: readonly Operation[], { path }: Kind): stri
   return creation?.body?.map(({ name }) => name) ?? [];
 }
 
-function declarationOf(
-  kind: Kind,
-  thing: Members,
-  { names, agents }: { names: readonly string[]; agents: ReadonlyMap<string, string> },
-): Members {
-  const credentials = credentialsOf(kind, thing);
-  const members = [kind.identity, ...names.filter((name) => name !== kind.identity)].flatMap(
-    (name): [string, unknown][] => {
-      if (name in credentials) return [[name, credentials[name]]];
-      const value = thing[name];
-      if (value === undefined || value === null || kind.hidden.includes(name)) return [];
-      const agent = name === 'agent_id' && typeof value === 'string' ? agents.get(value) : undefined;
-      return [agent === undefined ? [name, escaped(value)] : ['agent', agent]];
-    },
+interface Declaring {
+  /** Members of the body of a creation. */
+  members: readonly string[];
+  names: Names;
+  variableFor: VariableFor;
+  leaveOut: LeaveOut;
+}
+
+function declarationOf(kind: Kind, thing: Members, { members, names, ...others }: Declaring): Members {
+  const prefix = prefixOf(kind, thing);
+  const variable = (member: string): string => others.variableFor(`${prefix}_${member}`);
+  const credentials = credentialsOf(kind, thing, variable);
+  return Object.fromEntries(
+    [kind.identity, ...members.filter((name) => name !== kind.identity)].flatMap(
+      (name): [string, unknown][] => {
+        if (name in credentials) return [[name, credentials[name]]];
+        const value = thing[name];
+        if (value === undefined || value === null || kind.hidden.includes(name)) return [];
+        const agent = name === 'agent_id' ? names.agents.get(String(thing[name])) : undefined;
+        if (agent !== undefined) return [['agent', escaped(agent)]];
+        if (name !== 'deliver_to' || !isMembers(value)) return [[name, declared(value, name, variable)]];
+        const deliverTo = deliverToOf(value, names);
+        if (deliverTo !== null) return [[name, deliverTo]];
+        others.leaveOut(
+          'the name of their channel is not known',
+          `${kind.name} ${String(thing['name'])} deliver_to`,
+        );
+        return [];
+      },
+    ),
   );
-  return Object.fromEntries(members);
+}
+
+/** `deliver_to` by the name of its channel; null for a channel that is gone, or has no name of its own. */
+function deliverToOf({ channel_instance_id: id, ...others }: Members, { channels }: Names): Members | null {
+  if (channels === null) return { channel_instance_id: id, ...others };
+  const channel = channels.get(String(id));
+  return channel === undefined ? null : (escaped({ channel, ...others }) as Members);
+}
+
+/** A value for a file: a URL that may hold a secret is a variable of the environment. */
+function declared(value: unknown, name: string, variable: (member: string) => string): unknown {
+  if (typeof value === 'string' && /(^|_)url$/.test(name) && mayHoldSecret(value)) return variable(name);
+  if (!isMembers(value)) return escaped(value);
+  return Object.fromEntries(
+    Object.entries(value).map(([part, each]) => [part, declared(each, part, variable)]),
+  );
 }
 
 /** The value with escapes for text like `${NAME}`. */
@@ -86,6 +164,28 @@ function escaped(value: unknown): unknown {
   return value;
 }
 
+/** A reference to a variable of the environment: `${CHANNEL_DESK_BOT_TOKEN}`. */
+type VariableFor = (name: string) => string;
+
+/** References to variables, each with a name of its own. */
+function uniqueVariables(): VariableFor {
+  const taken = new Set<string>();
+  return (text) => {
+    const plain = text.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_');
+    let name = plain;
+    for (let next = 2; taken.has(name); next += 1) name = `${plain}_${next}`;
+    taken.add(name);
+    return `\${${name}}`;
+  };
+}
+
+/** The beginning of the names of a thing's variables. */
+function prefixOf({ name: kind, identity }: Kind, thing: Members): string {
+  const name = String(thing[identity]);
+  if (kind === 'subscriptions') return `subscription_${URL.canParse(name) ? new URL(name).hostname : ''}`;
+  return `${kind === 'mcp_servers' ? 'mcp' : kind.replace(/s$/, '')}_${name}`;
+}
+
 /** Schemes of endpoints whose secret is the sender's. */
 const senderSchemes = ['stripe', 'slack', 'pagerduty', 'sentry', 'hmac'];
 /** Credentials of channels by their types. Those of `generic` are made by the gateway. */
@@ -95,23 +195,19 @@ const credentialsOfChannels: Record<string, readonly string[]> = {
   zalo_oa: ['app_secret', 'oa_secret'],
 };
 
-/** Credentials, which are never shown, as variables of the environment: `${CHANNEL_DESK_BOT_TOKEN}`. */
-function credentialsOf({ name: kind }: Kind, thing: Members): Members {
-  const variable = (prefix: string, member: string): string =>
-    `\${${`${prefix}_${String(thing['name'])}_${member}`.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_')}}`;
+/** Credentials, which are never shown, as variables of the environment. */
+function credentialsOf({ name: kind }: Kind, thing: Members, variable: (member: string) => string): Members {
   switch (kind) {
     case 'mcp_servers':
-      return { auth: authOf(thing['auth'], (member) => variable('mcp', member)) };
+      return { auth: authOf(thing['auth'], variable) };
     case 'channels': {
       const names = credentialsOfChannels[String(thing['type'])];
       return names === undefined
         ? {}
-        : { credentials: Object.fromEntries(names.map((name) => [name, variable('channel', name)])) };
+        : { credentials: Object.fromEntries(names.map((name) => [name, variable(name)])) };
     }
     case 'endpoints':
-      return senderSchemes.includes(String(thing['scheme']))
-        ? { secret: variable('endpoint', 'secret') }
-        : {};
+      return senderSchemes.includes(String(thing['scheme'])) ? { secret: variable('secret') } : {};
     default:
       return {};
   }
@@ -129,17 +225,19 @@ function authOf(view: unknown, variable: (member: string) => string): Members {
   const members = Object.entries(view).flatMap(([name, value]): [string, unknown][] => {
     if (name === 'client_secret_set')
       return value === true ? [['client_secret', variable('client_secret')]] : [];
-    return value === null ? [] : [[name, value]];
+    return value === null ? [] : [[name, declared(value, name, variable)]];
   });
   return Object.fromEntries(members);
 }
 
-function textOf(lists: Record<string, Members[]>, leftOut: readonly string[]): string {
+function textOf(lists: Record<string, Members[]>, leftOut: LeftOut): string {
   const document = new Document(lists);
   const comments = [
     ' Written by gatehouse export. Credentials are variables of the environment.',
-    ...(leftOut.length === 0 ? [] : [' Left out, because several have the name:']),
-    ...leftOut.map((name) => `   ${name}`),
+    ...[...leftOut].flatMap(([reason, names]) => [
+      ` Left out, because ${reason}:`,
+      ...names.map((name) => `   ${name}`),
+    ]),
   ];
   document.commentBefore = comments.join('\n');
   return document.toString({ lineWidth: 0 });
