@@ -32,7 +32,7 @@ function hasNewSecrets({ action, kind }: Step): boolean {
 
 /**
  * Carries out steps one after the other. Interrupted in the middle, the next run does what is left. Throws
- * `DeclarationError` for a step refused by the gateway, and at the end for secrets that can't be fetched any more.
+ * `DeclarationError` for a step refused by the gateway, and at the end for lost secrets.
  */
 export async function carryOut(
   client: ApiClient,
@@ -74,7 +74,7 @@ function failed(step: Step, error: unknown, done: readonly Step[]): never {
 }
 
 function changesText(title: string, done: readonly Step[]): string {
-  const names = done.map(({ action, kind, shown }) => `${action}d ${kind.name} ${shown}`);
+  const names = done.map(({ action, kind, shownName }) => `${action}d ${kind.name} ${shownName}`);
   return names.length === 0 ? 'Nothing was changed.' : `${title}: ${names.join(', ')}.`;
 }
 

@@ -12,7 +12,7 @@ import {
   serverOf,
   withoutCreated,
   type Ids,
-  type Reference,
+  type NameReference,
 } from './references.ts';
 
 type IsCreated = ReturnType<typeof createdBy>;
@@ -46,20 +46,22 @@ function mistakesOf(
   step: Step,
   { ids, isCreated, present }: { ids: Ids; isCreated: IsCreated; present: Present },
 ): string[] {
-  const { kind, shown, members, declaration } = step;
+  const { kind, shownName, members, declaration } = step;
   if (declaration === undefined) return [];
   const at = (path: readonly string[]): string =>
-    `${placeText(declaration.place, path)}: ${kind.name} ${shown}`;
+    `${placeText(declaration.place, path)}: ${kind.name} ${shownName}`;
   const missing = [...step.missing].map(
     ([member, variable]) => `${at([member])}: The environment has no ${variable}.`,
   );
-  const isKnown = ({ kind: of, name }: Reference): boolean =>
-    typeof name === 'string' && (ids[of].has(name) || isCreated(of, name));
+  const isKnown = (reference: NameReference): boolean => {
+    const { kind: named, name } = reference;
+    return typeof name === 'string' && (ids[named].has(name) || isCreated(named, name));
+  };
   const unknown = referencesOf(members).filter((reference) => !isKnown(reference));
   return [...missing, ...unknown.map((each) => `${at(each.path)}: ${unknownText(each, present)}`)];
 }
 
-function unknownText({ kind, name }: Reference, present: Present): string {
+function unknownText({ kind, name }: NameReference, present: Present): string {
   const things = [...present].find(([each]) => each.name === kind)?.[1];
   const thing = things?.get(String(name));
   return thing !== undefined && isAmbiguous(thing)

@@ -7,7 +7,7 @@ import { DeclarationError, problemOf, type DeclarationProblem } from './problem.
 import { withIds, type Ids } from './references.ts';
 import type { Creation, SecretsFile } from './secrets-file.ts';
 
-/** Creations of things with secrets that are shown once. */
+/** Creations of things with secrets shown once. */
 
 /** The gateway keeps the answer to a creation for 24 hours. */
 const repeatableMs = 23 * 3_600_000;
@@ -15,8 +15,8 @@ const repeatableMs = 23 * 3_600_000;
 const nearMs = 15 * 60_000;
 
 /**
- * Fetches the secrets of things that an earlier run has made, if they did not come back. A creation is repeated only for
- * a thing that exists. Returns those with secrets that can't be fetched any more.
+ * Fetches the secrets of things made by an earlier run, if they did not come back. A creation is repeated only for an
+ * existing thing. Returns those whose secrets can't be fetched any more.
  */
 export async function fetchSecrets(
   client: ApiClient,
@@ -31,7 +31,7 @@ export async function fetchSecrets(
     const thing = kind && present.get(kind)?.get(creation.name);
     // Nothing was made without the thing: its step creates it.
     if (kind === undefined || declaration === undefined || thing === undefined) continue;
-    const about = { kind, shown: String(declaration.written[kind.identity]), declaration };
+    const about = { kind, shownName: String(declaration.written[kind.identity]), declaration };
     const made = mayHaveMade(creation, thing)
       ? await create(client, kind, withIds(declaration.members, ids), creation).catch((error: unknown) => {
           if (isFinal(error)) return null;
@@ -60,7 +60,7 @@ function secretsLost({ id }: Members): ApiError {
   return new ApiError({ status: 409, code: 'secrets_lost', message });
 }
 
-/** Creates a thing, and keeps its secrets. A creation that an earlier run has sent in vain is repeated by its key. */
+/** Creates a thing, and keeps its secrets. A creation sent in vain by an earlier run is repeated by its key. */
 export async function createOnce(
   client: ApiClient,
   secrets: SecretsFile,
@@ -84,7 +84,7 @@ export async function createOnce(
       throw error;
     }
   }
-  // The earlier one was refused, or made something that is gone again.
+  // The earlier one was refused, or its thing is gone again.
   await secrets.giveUp(creation);
   return createOnce(client, secrets, step, json);
 }

@@ -6,13 +6,13 @@ import { isMembers } from './differences.ts';
 import { kinds, type Kind } from './kinds.ts';
 import { mayHoldSecret, withoutSecret } from './secret-urls.ts';
 
-/** Declarations as YAML, and what is left out of them. */
+/** Declarations as YAML, and the rest by reason. */
 export interface Exported {
   text: string;
   leftOut: LeftOut;
 }
 
-/** Names of what is left out, by the reason. */
+/** Names of things left out, by the reason. */
 type LeftOut = ReadonlyMap<string, readonly string[]>;
 
 /** An export lacks something: exit code 1. */
@@ -32,7 +32,7 @@ export async function exported(
   const lists: Record<string, Members[]> = {};
   const leftOut = new Map<string, string[]>();
   const leaveOut: LeaveOut = (reason, name) => leftOut.set(reason, [...(leftOut.get(reason) ?? []), name]);
-  const names: Names = { agents: new Map(), channels: new Map() };
+  const names: NamesById = { agents: new Map(), channels: new Map() };
   const variableFor = uniqueVariables();
   for (const kind of kinds.filter(({ name }) => (name === 'tenants') === isOwner)) {
     const things = await readable(client, kind);
@@ -59,8 +59,8 @@ export async function exported(
 
 type LeaveOut = (reason: string, name: string) => void;
 
-/** Names in place of ids. Null for channels that the key may not read. */
-interface Names {
+/** Names in place of ids. Null for unreadable channels. */
+interface NamesById {
   agents: Map<string, string>;
   channels: Map<string, string> | null;
 }
@@ -109,7 +109,7 @@ function creationMembers(operations: readonly Operation[], { path }: Kind): stri
 interface Declaring {
   /** Members of the body of a creation. */
   members: readonly string[];
-  names: Names;
+  names: NamesById;
   variableFor: VariableFor;
   leaveOut: LeaveOut;
 }
@@ -139,14 +139,17 @@ function declarationOf(kind: Kind, thing: Members, { members, names, ...others }
   );
 }
 
-/** `deliver_to` by the name of its channel; null for a channel that is gone, or has no name of its own. */
-function deliverToOf({ channel_instance_id: id, ...others }: Members, { channels }: Names): Members | null {
+/** `deliver_to` by the name of its channel; null for a channel without a name of its own, or a deleted one. */
+function deliverToOf(
+  { channel_instance_id: id, ...others }: Members,
+  { channels }: NamesById,
+): Members | null {
   if (channels === null) return { channel_instance_id: id, ...others };
   const channel = channels.get(String(id));
   return channel === undefined ? null : (escaped({ channel, ...others }) as Members);
 }
 
-/** A value for a file: a URL that may hold a secret is a variable of the environment. */
+/** A value for a file: URLs with a possible secret are variables of the environment. */
 function declared(value: unknown, name: string, variable: (member: string) => string): unknown {
   if (typeof value === 'string' && /(^|_)url$/.test(name) && mayHoldSecret(value)) return variable(name);
   if (!isMembers(value)) return escaped(value);

@@ -13,7 +13,7 @@ export interface Step {
   kind: Kind;
   identity: string;
   /** The identity in texts, with `${NAME}` for a value of the environment. */
-  shown: string;
+  shownName: string;
   /** The id of the existing thing. */
   id?: string;
   /** To send; an `agent` by its key instead of `agent_id`. */
@@ -94,8 +94,8 @@ function stepFor(
   const { members, written, missing, place } = declaration;
   const identity = String(members[kind.identity]);
   const there = present.get(kind)?.get(identity);
-  const shown = String(written[kind.identity]);
-  const common = { kind, identity, shown, declaration };
+  const shownName = String(written[kind.identity]);
+  const common = { kind, identity, shownName, declaration };
   if (there === undefined)
     return {
       ...common,
@@ -107,7 +107,7 @@ function stepFor(
     };
   if (isAmbiguous(there)) {
     mistakes.push(
-      `${placeText(place)}: ${kind.name}: several are named ${shown}. Rename or delete the others first.`,
+      `${placeText(place)}: ${kind.name}: several are named ${shownName}. Rename or delete the others first.`,
     );
     return undefined;
   }
@@ -119,7 +119,7 @@ function stepFor(
   const fixed = kind.canChange ? changed.filter((name) => kind.once.includes(name)) : changed;
   if (fixed.length > 0) {
     mistakes.push(
-      `${placeText(place, fixed.slice(0, 1))}: ${kind.name}: ${shown} differs in ${fixed.join(', ')}, and can't be changed: name another, or remove this one first.`,
+      `${placeText(place, fixed.slice(0, 1))}: ${kind.name}: ${shownName} differs in ${fixed.join(', ')}, and can't be changed: name another, or remove this one first.`,
     );
     return undefined;
   }
@@ -181,7 +181,14 @@ function deletions(declared: Declared, present: Present, label: string | undefin
         .filter(([identity, thing]) => !declaredIds.has(identity) && isOurs(kind, thing))
         .map(([identity, thing]): Step => {
           const nothing = { members: {}, differing: [], differences: [], missing: new Map() };
-          return { action: 'delete', kind, identity, shown: identity, id: String(thing['id']), ...nothing };
+          return {
+            action: 'delete',
+            kind,
+            identity,
+            shownName: identity,
+            id: String(thing['id']),
+            ...nothing,
+          };
         });
     });
 }

@@ -15,7 +15,7 @@ export function isAmbiguous(thing: ExistingResource): boolean {
   return thing[ambiguous] === true;
 }
 
-/** Asks for all things of the declared kinds, and of those that these refer to. */
+/** Asks for all things of the declared kinds, and of those named by these. */
 export async function readPresent(
   client: ApiClient,
   declared: Declared,

@@ -28,16 +28,16 @@ export class DeclarationError extends Error {
   }
 }
 
-type Subject = Pick<Step, 'kind' | 'shown' | 'declaration'>;
+type Subject = Pick<Step, 'kind' | 'shownName' | 'declaration'>;
 
 /** The problem of a refused step. */
-export function problemOf({ kind, shown, declaration }: Subject, error: ApiError): DeclarationProblem {
+export function problemOf({ kind, shownName, declaration }: Subject, error: ApiError): DeclarationProblem {
   const { code, message, param = null, requestId = null } = error;
   const path = pathOfParam(param ?? '');
   const [member = '', ...others] = path;
   return {
     kind: kind.name,
-    name: shown,
+    name: shownName,
     file: declaration?.place.file ?? null,
     line:
       declaration?.place.lineOf([member === 'agent_id' ? memberOfAgent(declaration) : member, ...others]) ??
@@ -48,9 +48,9 @@ export function problemOf({ kind, shown, declaration }: Subject, error: ApiError
 }
 
 /** The place, the kind and the name of a step, such as `declared.yaml:3: agents clerk`. */
-export function subjectOf({ kind, shown, declaration }: Subject): string {
+export function subjectOf({ kind, shownName, declaration }: Subject): string {
   const place = declaration === undefined ? '' : `${placeText(declaration.place)}: `;
-  return `${place}${kind.name} ${shown}`;
+  return `${place}${kind.name} ${shownName}`;
 }
 
 function memberOfAgent({ written }: Declaration): string {

@@ -5,13 +5,13 @@ import type { Kind } from './kinds.ts';
 import type { Step } from './plan.ts';
 import { isAmbiguous, type Present } from './present.ts';
 
-/** Kinds with names that others use in place of ids. */
+/** Kinds with names in place of ids elsewhere. */
 export type NamedKind = 'agents' | 'channels';
 
-/** Ids of existing things by their names, without names that several have. */
+/** Ids of existing things by their names, without shared names. */
 export type Ids = Readonly<Record<NamedKind, Map<string, string>>>;
 
-/** The ids of what exists. */
+/** The ids of the existing things. */
 export function idsOf(present: Present): Ids {
   const ids: Ids = { agents: new Map(), channels: new Map() };
   for (const [kind, things] of present)
@@ -22,15 +22,15 @@ export function idsOf(present: Present): Ids {
 }
 
 /** A name in a declaration, in place of an id. */
-export interface Reference {
+export interface NameReference {
   kind: NamedKind;
   name: unknown;
   path: readonly string[];
 }
 
 /** The references of a declaration by name. */
-export function referencesOf({ agent, deliver_to: deliverTo }: Members): Reference[] {
-  const references: Reference[] = [];
+export function referencesOf({ agent, deliver_to: deliverTo }: Members): NameReference[] {
+  const references: NameReference[] = [];
   if (agent !== undefined) references.push({ kind: 'agents', name: agent, path: ['agent'] });
   if (isMembers(deliverTo) && deliverTo['channel'] !== undefined)
     references.push({ kind: 'channels', name: deliverTo['channel'], path: ['deliver_to', 'channel'] });
@@ -48,7 +48,7 @@ export function withIds({ agent, ...others }: Members, ids: Ids): Members {
   return { ...members, deliver_to: { ...rest, channel_instance_id: idOf('channels', channel) } };
 }
 
-/** An existing thing with the names that its declaration uses in place of ids. */
+/** An existing thing with names in place of ids, as its declaration has them. */
 export function withNames(thing: Members, declared: Members, ids: Ids): Members {
   const named: Members = { ...thing };
   const nameOf = (kind: NamedKind, id: unknown): string | undefined =>
@@ -87,14 +87,14 @@ export function withoutCreated(
     ? refs.filter((ref) => !isCreated('mcp_servers', serverOf(ref).server))
     : undefined;
   const isNewChannel = isMembers(deliverTo) && isCreated('channels', String(deliverTo['channel']));
-  const kept = {
+  const sent = {
     ...others,
     ...(agent !== undefined && !isStandIn && { agent }),
     ...(deliverTo !== undefined && { deliver_to: isNewChannel ? null : deliverTo }),
   };
   return {
     json: {
-      ...withIds(kept, ids),
+      ...withIds(sent, ids),
       ...(isStandIn && { agent_id: randomUUID() }),
       ...(tools !== undefined && {
         tools: known === undefined ? tools : { ...(tools as Members), mcp_servers: known },

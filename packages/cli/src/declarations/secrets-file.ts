@@ -54,14 +54,14 @@ export class SecretsFile {
     throw new UsageError(`${this.#path}: line ${number} is not one that apply has written.`);
   }
 
-  /** Notes a creation that is about to be sent. */
+  /** Notes a creation before it is sent. */
   async begin({ kind, name }: Pick<Creation, 'kind' | 'name'>): Promise<Creation> {
     const [idempotencyKey, startedAt] = [randomUUID(), Date.now()];
     await this.#append({ kind, name, pending: idempotencyKey, at: new Date(startedAt).toISOString() });
     return { kind, name, idempotencyKey, startedAt };
   }
 
-  /** Notes a creation without effect, or with secrets that can't be fetched. */
+  /** Notes a creation without effect, or with lost secrets. */
   async giveUp({ kind, name }: Creation): Promise<void> {
     await this.#append({ kind, name, refused: true });
   }

@@ -5,9 +5,9 @@ import type { Step } from './plan.ts';
 const signs = { create: '+', update: '~', delete: '-' };
 
 /** A step for programs. */
-export function stepData({ action, kind, shown, differing, differences, declaration }: Step): object {
+export function stepData({ action, kind, shownName, differing, differences, declaration }: Step): object {
   return {
-    ...{ action, kind: kind.name, name: shown, members: differing },
+    ...{ action, kind: kind.name, name: shownName, members: differing },
     file: declaration?.place.file ?? null,
     line: declaration?.place.lineOf() ?? null,
     changes: differences.map((difference) => ({
@@ -20,7 +20,14 @@ export function stepData({ action, kind, shown, differing, differences, declarat
 }
 
 /** A step in a plan, with a line for each change of a member. */
-export function plannedLines({ action, kind, shown, differing, differences, declaration }: Step): string[] {
+export function plannedLines({
+  action,
+  kind,
+  shownName,
+  differing,
+  differences,
+  declaration,
+}: Step): string[] {
   const place = declaration === undefined ? '' : ` (${placeText(declaration.place)})`;
   const changes = differences.map((difference) => {
     const line = declaration?.place.lineOf(difference.path) ?? '';
@@ -30,16 +37,16 @@ export function plannedLines({ action, kind, shown, differing, differences, decl
   const seen = new Set(differences.map(({ path }) => path[0]));
   const hidden = action === 'update' ? differing.filter((name) => !seen.has(name)) : [];
   return [
-    `${signs[action]} ${action} ${kind.name} ${shown}${place}`,
+    `${signs[action]} ${action} ${kind.name} ${shownName}${place}`,
     ...changes,
     ...hidden.map((name) => `    ${name}: sent again, can't be compared`),
   ];
 }
 
 /** A finished step. */
-export function doneLine({ action, kind, shown, differing }: Step): string {
+export function doneLine({ action, kind, shownName, differing }: Step): string {
   const members = action === 'update' ? ` (${differing.join(', ')})` : '';
-  return `${signs[action]} ${action}d ${kind.name} ${shown}${members}`;
+  return `${signs[action]} ${action}d ${kind.name} ${shownName}${members}`;
 }
 
 /** The old value of a member with variables of the environment may be a secret. */
