@@ -30,7 +30,8 @@ const rooms = {
     'batches',
   ],
   tenant: [
-    ...['shared', 'limits', 'keys', 'issuers', 'sessions', 'device-logins', 'provider-keys', 'policies', 'tenants'],
+    ...['shared', 'limits', 'keys', 'users', 'issuers', 'sessions', 'device-logins', 'provider-keys'],
+    ...['policies', 'tenants'],
     ...['audit', 'deletions', 'transfers', 'system'],
   ],
   analytics: ['shared', 'usage', 'traces', 'rollups', 'daily-rollups', 'retention', 'forgetting', 'ingest'],

@@ -55,12 +55,15 @@ const tenant: Record<string, Table> = {
     neutral: 'id at action actor_key_id actor_role tenant_id resource_type resource_id request_id',
   },
   budget_spend: { neutral: 'tenant_id subject_id bucket cost published_percent' },
-  changes: { neutral: 'xid at tenant_id key_id' },
+  changes: { neutral: 'xid at tenant_id key_id subject' },
   device_logins: {
     personal: 'client_ip network wide_network',
     neutral: `id device_sha256 user_sha256 client_id created_at expires_at polled_at decided_at session_id
       is_known`,
   },
+  // Members of groups have the sides that gave their groups; names of groups are settings of a tenant.
+  group_members: { neutral: 'group_id person_id tenant_id sources' },
+  groups: { neutral: 'id tenant_id name folded external_id members created_at' },
   issuer_logouts: { personal: 'iss sub sid', neutral: 'id ended_at' },
   limit_holders: { neutral: 'id seen_at' },
   limit_holds: { neutral: 'holder_id tenant_id subject_id resource window_start amount sequence spare' },
@@ -97,7 +100,7 @@ const tenant: Record<string, Table> = {
   tenants: {
     neutral: `id slug name status limits budget allowed_models timezone retention_days previews_enabled
       previews_max_chars content_full memory_limits created_at updated_at user_keys_enabled user_keys_max user_keys_max_days
-      budget_timezone`,
+      budget_timezone acting_users`,
   },
   token_revocations: {
     ...{ personal: 'issuer iss sub', brief: 'refresh_token' },
@@ -113,6 +116,12 @@ const tenant: Record<string, Table> = {
       created_at finished_at`,
   },
   used_tokens: { neutral: 'token_sha256 expires_at' },
+  user_directories: { neutral: 'tenant_id users groups' },
+  user_names: { personal: 'folded alias', neutral: 'tenant_id person_id' },
+  users: {
+    personal: 'user_id display_name emails external_id',
+    neutral: 'id tenant_id source blocked_by created_at updated_at last_seen_at',
+  },
   user_deletion_services: { neutral: 'deletion_id tenant_id service counts attempted_at completed_at' },
   user_deletions: {
     personal: 'user_id',

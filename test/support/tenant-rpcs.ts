@@ -25,6 +25,8 @@ export function tenantSettings(fields: Partial<GetTenantSettingsResponse> = {}):
     timezone: 'UTC',
     unleasedRequests: 0n,
     policies: [],
+    hasUsers: false,
+    actingUsers: 'any',
     ...fields,
   };
 }

@@ -74,7 +74,7 @@ it.each([
   expect(asked).toEqual([`Bearer one ${path}`]);
 });
 
-it.each(['webhooks list', 'mcp list', 'owner list', 'users delete ada', 'kg upsert clerk'])(
+it.each(['webhooks list', 'mcp list', 'owner list', 'kg upsert clerk'])(
   '%s could mean several resources, or one that has no list, and is no command',
   async (line) => {
     const { code, error } = await person.run(line.split(' '));

@@ -29,7 +29,11 @@ const known: readonly [prefixes: string, name: string, description: string][] = 
   ['tenant.settings', 'Tenant settings', 'Settings of the tenant that its admins may change'],
   ['audit-log', 'Audit log', 'Administrative changes in the tenant'],
   ['login session sessions', 'Sessions', 'People who are logged in with a browser'],
-  ['users.data users.data.deletions', 'Users', 'The data of end users'],
+  [
+    'users groups users.data users.data.deletions',
+    'Users',
+    'The people that requests act for, their groups, and their data',
+  ],
   ['owner.api-keys', 'Owner: API keys', 'Owner keys, and admin keys of tenants'],
   ['owner.tenants owner.budgets', 'Owner: tenants', 'Tenants, their limits, budgets and settings'],
   ['owner.audit-log', 'Owner: audit log', 'Administrative changes'],

@@ -15,6 +15,7 @@ export const scopes = [
   'webhooks.write',
   'keys.write',
   'transfers.write',
+  'users.write',
 ] as const;
 export type Scope = (typeof scopes)[number];
 

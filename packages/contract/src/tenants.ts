@@ -67,6 +67,14 @@ export type Content = z.output<typeof content>;
 /** The longest retention of a tenant's texts. */
 export const maxRetentionDays = 3_650;
 
+/** The users of runs. */
+export const actingUsers = z
+  .enum(['any', 'required', 'known'])
+  .describe(
+    'Whom runs act for. `any`: any user, or none. `required`: runs without a user are refused with `acting_user_required`. `known`: runs for users outside the directory are refused as well, with `user_unknown`',
+  );
+export type ActingUsers = z.output<typeof actingUsers>;
+
 /** Keys made by users for themselves. */
 const userKeyFields = {
   enabled: z.boolean(),
@@ -95,6 +103,7 @@ export const tenant = z.strictObject({
   user_keys: z
     .strictObject({ enabled: z.boolean(), max: z.int(), max_days: z.int() })
     .describe('Whether users make keys for themselves, how many each, and for how many days at most'),
+  acting_users: actingUsers,
   created_at: utcTime,
   updated_at: utcTime,
 });
@@ -131,6 +140,7 @@ export const createTenant = z.strictObject({
   previews: newPreviews.default({ max_chars: 500 }),
   content: content.optional().describe('`previews`, unless `previews.enabled` is `false`'),
   user_keys: userKeys.default({ enabled: true, max: 5, max_days: 90 }),
+  acting_users: actingUsers.default('any'),
 });
 export type CreateTenant = z.output<typeof createTenant>;
 
@@ -141,12 +151,19 @@ export const patchTenant = z
     previews: z.strictObject(previewFields).partial(),
     content,
     user_keys: z.strictObject(userKeyFields).partial(),
+    acting_users: actingUsers,
   })
   .partial();
 export type PatchTenant = z.output<typeof patchTenant>;
 
 /** The settings open to admins of a tenant. */
-const adminSettings = { timezone: true, previews: true, content: true, user_keys: true } as const;
+const adminSettings = {
+  timezone: true,
+  previews: true,
+  content: true,
+  user_keys: true,
+  acting_users: true,
+} as const;
 export const adminTenantSettings = tenant.pick(adminSettings);
 export type AdminTenantSettings = z.output<typeof adminTenantSettings>;
 export const patchOwnSettings = patchTenant.pick(adminSettings);
@@ -180,11 +197,12 @@ export const tenantExample = {
   previews: { enabled: true, max_chars: 500 },
   content: 'previews',
   user_keys: { enabled: true, max: 5, max_days: 90 },
+  acting_users: 'any',
   created_at: '2026-01-10T08:00:00.000Z',
   updated_at: '2026-01-10T08:00:00.000Z',
 };
 
-const settingsExample = pick(tenantExample, 'timezone', 'previews', 'content', 'user_keys');
+const settingsExample = pick(tenantExample, 'timezone', 'previews', 'content', 'user_keys', 'acting_users');
 const settingsRoute = routesWith({
   service: 'tenant',
   access: scope('keys.write'),

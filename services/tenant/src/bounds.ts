@@ -43,6 +43,16 @@ export const checksInFlight = { perKey: 2, maxWaiting: 8 };
 /** Uses in a call of NoteProviderKeys, which fails beyond it. */
 export const maxNotedUses = 1_000;
 
+// Users.
+
+/** Users and groups of a tenant; more are refused. */
+export const maxUsers = 1_000_000;
+export const maxTenantGroups = 10_000;
+/** Groups of a user from all sides together; more are refused, and a login gives no more. */
+export const maxGroupsOfUser = 100;
+/** Aliases of a user; more are refused. */
+export const maxAliases = 8;
+
 // Limits and leases.
 
 /** Counts cost nothing: a coding agent sends 35 at once when it starts. But a tenant may have any number of keys. */

@@ -1,13 +1,12 @@
 import { rpcService } from '@gatehouse/grpc/rpc';
 import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
-import { createJobs } from '@gatehouse/shell/background-jobs';
 import { joined } from '@gatehouse/shell/feature';
-import { createPools } from '@gatehouse/shell/pools';
 import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { createAudit } from './audit/create-audit.ts';
-import { migrations, type TenantConfig } from './config.ts';
+import type { TenantConfig } from './config.ts';
 import { createDeletions } from './deletions/create-deletions.ts';
 import { createDeviceLogins } from './device-logins/create-device-logins.ts';
+import { createGround } from './ground.ts';
 import { createKeys } from './keys/create-keys.ts';
 import { createLimits } from './limits/create-limits.ts';
 import { createProviderKeys } from './provider-keys/create-provider-keys.ts';
@@ -15,54 +14,39 @@ import { rewrapColumns } from './sealed-columns.ts';
 import { createSessions } from './sessions/create-sessions.ts';
 import { createClients } from './shared/clients.ts';
 import { createSystem } from './system/create-system.ts';
-import { tasks } from './tasks.ts';
 import { createTenants } from './tenants/create-tenants.ts';
 import { createTransfers } from './transfers/create-transfers.ts';
+import { createUsers } from './users/create-users.ts';
 
 /** The tenant service: tenants, their API keys, limits and audit log. Opens nothing before `start`. */
 export async function createService(config: TenantConfig, overrides: ShellOverrides = {}) {
   const shell = await Shell.create('tenant', config, overrides);
-  const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing } = config;
-  const half = Math.ceil(max / 2);
-  const pools = createPools(shell, {
-    url,
-    migrations,
-    pools: {
-      system: { role: 'tenant_system', waits: 'all', max },
-      app: { role: 'tenant_app', waits: 'tenants', max: half },
-      proved: { role: 'tenant_system', waits: 'tenants', max: half },
-      lease: { role: 'tenant_system', waits: 'tenants', max: half },
-      logins: { role: 'tenant_system', waits: 'unproved', max: half },
-      // `known`: keys, sessions, changes and settings of many. `unknown`: keys possibly made up. `proved`: of one
-      // tenant or person.
-      known: { role: 'tenant_system', waits: 'all', max: Math.min(3, max) },
-      unknown: { role: 'tenant_system', waits: 'unproved', max: Math.min(2, half) },
-    },
-  });
+  const { SECRETS_KEYRING: keyRing } = config;
+  const { pools, jobs, worker } = createGround(shell, config);
   const { app, system } = pools;
   const { participants, systems, ...clients } = createClients(shell, config);
   const audit = createAudit(shell, { config, app, system });
   const { changes, recordChange } = audit;
   const base = { config, keyRing, ...pools, ...clients, changes, recordChange };
-  const { jobs, worker } = createJobs(shell, tasks, system);
   const providerKeys = createProviderKeys(base);
   const tenants = createTenants(base, providerKeys.findKeys);
   const { findTenant } = tenants;
   const keys = createKeys(shell, base, async (id) => (await findTenant(id)) !== null);
+  const users = createUsers(shell, base);
   const sessions = createSessions(shell, base);
   const deviceLogins = createDeviceLogins(shell, base, sessions.doors);
   const limits = createLimits(shell, base);
   const deletions = createDeletions(shell, base, jobs);
   const transfers = createTransfers(shell, base, { jobs, participants, findTenant });
   const { parts, ...served } = joined([
-    ...[audit, providerKeys, tenants, keys, sessions, deviceLogins, limits, deletions, transfers],
+    ...[audit, providerKeys, tenants, keys, users, sessions, deviceLogins, limits, deletions, transfers],
     ...[createSystem(shell, { systems, pool: system }), rewrapColumns(shell, { app, system, keyRing })],
   ]);
-  const rpcs = { ...keys.rpcs, ...sessions.rpcs, ...providerKeys.rpcs, ...tenants.rpcs, ...limits.rpcs };
+  const rpcs = { ...keys.rpcs, ...users.rpcs, ...sessions.rpcs, ...providerKeys.rpcs };
   const handlers = { ...deletions.jobs, ...transfers.jobs };
   return shell.createService({
     handler: shell.createApp({ ...served, idempotency: changes.idempotency }),
-    rpcs: [rpcService(TenantServiceService, rpcs)],
+    rpcs: [rpcService(TenantServiceService, { ...rpcs, ...tenants.rpcs, ...limits.rpcs })],
     parts: [...parts, worker(handlers), ...changes.idempotency.parts],
   });
 }

@@ -21,6 +21,7 @@ describe('the settings of a tenant', () => {
       previews: { enabled: true, max_chars: 500 },
       content: 'previews',
       user_keys: { enabled: true, max: 5, max_days: 90 },
+      acting_users: 'any',
     };
     expect((await get(tenant.admin)).body).toEqual(defaults);
     const body = {
@@ -34,6 +35,7 @@ describe('the settings of a tenant', () => {
         previews: { enabled: false, max_chars: 500 },
         content: 'off',
         user_keys: { enabled: true, max: 2, max_days: 7 },
+        acting_users: 'any',
       },
     ]);
     expect((await get(tenant.admin)).body).toEqual(changed.body);

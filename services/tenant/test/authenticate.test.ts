@@ -229,6 +229,8 @@ describe('GetTenantSettings', () => {
       status: 'active',
       timezone: 'UTC',
       unleasedRequests: 0n,
+      hasUsers: false,
+      actingUsers: 'any',
     });
     const other = await tenants.makeTenant({
       timezone: 'Asia/Kathmandu',
@@ -250,6 +252,8 @@ describe('GetTenantSettings', () => {
       status: 'active',
       timezone: 'Asia/Kathmandu',
       unleasedRequests: 0n,
+      hasUsers: false,
+      actingUsers: 'any',
     });
   });
 

@@ -34,6 +34,7 @@ describe('creating a tenant', () => {
       previews: { enabled: true, max_chars: 500 },
       content: 'previews',
       user_keys: { enabled: true, max: 5, max_days: 90 },
+      acting_users: 'any',
       created_at: expect.any(String),
       updated_at: expect.any(String),
     });

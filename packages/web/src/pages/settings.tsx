@@ -14,6 +14,12 @@ const contents = {
   full: 'full content',
 };
 
+const actingUsers = {
+  any: 'any user, or none',
+  required: 'any user',
+  known: 'users of the directory',
+};
+
 /** The settings of the tenant for its admins. */
 export function Settings() {
   const known = useAnswer('GET /v1/tenant/settings', {});
@@ -23,7 +29,7 @@ export function Settings() {
 /** The fields as text. */
 type Draft = ReturnType<typeof draftOf>;
 
-function draftOf({ timezone, content, previews, user_keys: keys }: AdminTenantSettings) {
+function draftOf({ timezone, content, previews, user_keys: keys, acting_users: users }: AdminTenantSettings) {
   return {
     timezone,
     content,
@@ -31,17 +37,19 @@ function draftOf({ timezone, content, previews, user_keys: keys }: AdminTenantSe
     keys: keys.enabled ? 'on' : 'off',
     keysEach: String(keys.max),
     days: String(keys.max_days),
+    users,
   };
 }
 
 /** The members changed by the person: others may have been changed elsewhere. */
 function changesOf(before: Draft, draft: Draft): PatchOwnSettings {
   const isChanged = (name: keyof Draft): boolean => draft[name] !== before[name];
-  const { timezone, content, chars, keys, keysEach, days } = draft;
+  const { timezone, content, chars, keys, keysEach, days, users } = draft;
   return {
     ...(isChanged('timezone') && { timezone }),
     ...(isChanged('content') && { content }),
     ...(isChanged('chars') && { previews: { max_chars: Number(chars) } }),
+    ...(isChanged('users') && { acting_users: users }),
     user_keys: {
       ...(isChanged('keys') && { enabled: keys === 'on' }),
       ...(isChanged('keysEach') && { max: Number(keysEach) }),
@@ -88,6 +96,12 @@ function SettingsForm({ settings }: { settings: AdminTenantSettings }) {
           {...field('days')}
           isRequired
           isNumber="whole"
+        />
+        <Choice
+          label="Users of runs"
+          {...field('users')}
+          options={actingUsers}
+          hint="Runs that this excludes are refused. With any user, a key without a bound user may name anyone"
         />
       </ActionForm>
       <p role="status">{note}</p>

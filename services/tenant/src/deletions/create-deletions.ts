@@ -6,6 +6,7 @@ import { deletionSender, takeReceipts } from './deletion-events.ts';
 import { deletionHandlers } from './deletion-tasks.ts';
 import { deletionUpkeep } from './deletion-upkeep-job.ts';
 import { userDataHandlers } from './user-data-handlers.ts';
+import { UserStore } from '../users/user-store.ts';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
 /** Deletions of the data of users, in every service. */
@@ -18,7 +19,7 @@ export function createDeletions(
   const deletions = new DeletionStore(app);
   takeReceipts(shell, config, (receipt) => deletions.record(receipt));
   return {
-    handlers: userDataHandlers({ deletions, jobs, keyRing, changes }),
+    handlers: userDataHandlers({ deletions, users: new UserStore(app), jobs, keyRing, changes }),
     jobs: deletionHandlers((part) => deletions.open(part), deletionSender(shell, config)),
     parts: [
       ...deletionUpkeep({ deletions: new DeletionSystemStore(system, jobs), log, registry }),

@@ -5,6 +5,7 @@ import { orNotFound, pathParameter, resourceId } from '@gatehouse/http/resource'
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { maxRunningDeletions, ownIntervalMinutes } from '../bounds.ts';
 import {
   countRunning,
@@ -15,22 +16,25 @@ import {
   type DeletionJobs,
   type DeletionStore,
 } from './deletion-store.ts';
+import { forgetNamed, formsOf } from '../users/user-change-store.ts';
+import type { UserStore } from '../users/user-store.ts';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
 const what = 'deletion';
 
 export interface UserDataDependencies extends Pick<BaseDependencies, 'keyRing' | 'changes'> {
   deletions: DeletionStore;
+  users: UserStore;
   jobs: DeletionJobs;
 }
 
 /** `/v1/users/{user_id}/data*` */
 export function userDataHandlers(dependencies: UserDataDependencies): Record<string, Handler> {
-  const { deletions, jobs, keyRing, changes } = dependencies;
+  const { deletions, users, jobs, keyRing, changes } = dependencies;
   const hashesOf = (tenantId: string, userId: string) => keyRing.hashes(userId, `tenant/${tenantId}/user`);
   return {
     'users.data.delete': async (call: Call) => {
-      const { principal, userId } = userOf(call);
+      const { principal, userId } = await userOf(users, keyRing, call);
       const { tenantId } = principal;
       const userHashes = hashesOf(tenantId, userId);
       const isSelf = principal.role !== 'admin';
@@ -41,6 +45,7 @@ export function userDataHandlers(dependencies: UserDataDependencies): Record<str
           throw tooManyRunning();
         if (isSelf && (await wasRequestedLately(db, tenantId, userHashes))) throw requestedLately();
         const [userHash] = userHashes;
+        await forgetNamed(db, keyRing, { tenantId, name: userId });
         const id = await startDeletion(db, jobs, { id: newId(), tenantId, userId, userHash });
         const deletion = orNotFound(await findDeletion(db, tenantId, { id, userHashes }), what);
         const after = { user_hash: userHash };
@@ -52,7 +57,7 @@ export function userDataHandlers(dependencies: UserDataDependencies): Record<str
     },
 
     'users.data.deletions.get': async (call: Call) => {
-      const { principal, userId } = userOf(call);
+      const { principal, userId } = await userOf(users, keyRing, call);
       const { tenantId } = principal;
       const id = resourceId(call.params, what);
       const deletion = await deletions.find(tenantId, { id, userHashes: hashesOf(tenantId, userId) });
@@ -61,10 +66,17 @@ export function userDataHandlers(dependencies: UserDataDependencies): Record<str
   };
 }
 
-/** The user in the path. Throws `user_mismatch` for a key bound to another user. */
-function userOf(call: Call): { principal: TenantPrincipal; userId: string } {
+/** The user in the path, by any of its names. Throws `user_mismatch` for a key bound to another user. */
+async function userOf(
+  users: UserStore,
+  keyRing: KeyRing,
+  call: Call,
+): Promise<{ principal: TenantPrincipal; userId: string }> {
   const principal = tenantOf(call);
-  const userId = pathParameter(call.params, 'user_id', userIdShape);
+  const { tenantId } = principal;
+  const name = pathParameter(call.params, 'user_id', userIdShape);
+  const known = await users.find(tenantId, formsOf(keyRing, { tenantId, name }));
+  const userId = known?.userId ?? name;
   const { boundUser } = principal;
   if (boundUser !== null && boundUser !== userId)
     throw new AppError('user_mismatch', 'The API key is bound to another user.', { param: 'user_id' });

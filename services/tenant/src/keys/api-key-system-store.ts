@@ -44,7 +44,8 @@ export class ApiKeySystemStore extends Store {
          k.previous_valid_until as "previousValidUntil",
          k.revoked_at is not null as revoked, k.secret_used as "secretUsed",
          coalesce(k.expires_at <= now(), false) as expired,
-         coalesce(k.last_used_at < now() - interval '1 hour', true) as "lastUseIsStale"
+         coalesce(k.last_used_at < now() - interval '1 hour', true) as "lastUseIsStale",
+         exists (select from tenant.user_directories d where d.tenant_id = k.tenant_id) as "hasUsers"
        from tenant.api_keys k left join tenant.tenants t on t.id = k.tenant_id
        where k.key_id = any($1)`,
       values: [keyIds],

@@ -27,6 +27,8 @@ export interface StoredKey extends KeyHashes {
   confirmedBy: string | null;
   /** Whether the last noted use is more than an hour ago. */
   lastUseIsStale: boolean;
+  /** Whether the tenant has users in its directory. */
+  hasUsers: boolean;
 }
 
 export type Verdict = 'accepted' | 'unknown' | 'revoked' | 'expired';

@@ -8,7 +8,7 @@ export const oldChanges: OldRows = {
 
 /** The changes since a snapshot, as of another one. */
 export interface ChangesSince {
-  /** The public half of a key's text, or the UUID of a tenant. */
+  /** The public half of a key's text, the UUID of a tenant, user or group, or the hash of a user's name. */
   subjects: string[];
   snapshot: string;
   /** Different after each start of the server, as in a failover to another one. */
@@ -28,7 +28,7 @@ export class ChangeSystemStore extends Store {
       name: 'find_changes',
       text: `select pg_current_snapshot()::text as snapshot, extract(epoch from pg_postmaster_start_time())::text as server,
           extract(epoch from now())::float8 as at, array(
-            select coalesce(c.key_id, c.tenant_id::text) from tenant.changes c
+            select coalesce(c.subject, c.key_id, c.tenant_id::text) from tenant.changes c
             where c.xid >= pg_snapshot_xmin(p.snapshot) and not pg_visible_in_snapshot(c.xid, p.snapshot)
             limit $2) as subjects
         from unnest($1::pg_snapshot[]) with ordinality as p (snapshot, place) order by p.place`,

@@ -20,6 +20,8 @@ export interface SessionToAuthenticate extends NamedSession {
   endsAt: Date;
   /** Whether the last noted use is more than a minute ago. */
   lastSeenIsStale: boolean;
+  /** Whether the tenant has users in its directory. */
+  hasUsers: boolean;
 }
 
 /** A session with the hexadecimal hash of its token. */
@@ -77,7 +79,8 @@ export class SessionSystemStore extends Store {
            api_keys.expires_at,
            case when api_keys.secret_sha256 <> sessions.key_secret_sha256 then api_keys.previous_valid_until end
          ) as "endsAt",
-         sessions.last_seen_at < now() - interval '1 minute' as "lastSeenIsStale"
+         sessions.last_seen_at < now() - interval '1 minute' as "lastSeenIsStale",
+         exists (select from tenant.user_directories d where d.tenant_id = sessions.tenant_id) as "hasUsers"
        from tenant.sessions join tenant.api_keys on api_keys.id = sessions.key_id
          left join tenant.tenants t on t.id = sessions.tenant_id
        where sessions.${column} = any($1::${type}[]) and sessions.ends_at > now()

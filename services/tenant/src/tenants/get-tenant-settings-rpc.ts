@@ -69,6 +69,8 @@ export function getTenantSettings({
         someKeyLimited: stored.someKeyLimited,
         status,
         timezone,
+        hasUsers: stored.hasUsers,
+        actingUsers: stored.actingUsers,
         unleasedRequests: unleasedRequests(limitOf({ limits, budget }, 'concurrency')),
         memoryLimits: {
           documents: BigInt(memory.documents),

@@ -43,6 +43,7 @@ export function ownerTenantHandlers(tenants: TenantSystemStore, changes: Changes
         retentionDays: body.retention_days,
         ...changedTexts(newTexts, body),
         userKeys: body.user_keys,
+        actingUsers: body.acting_users,
       };
       const { text, key: firstKey } = newApiKey({
         ...{ tenantId: newTenant.id, name: 'First admin key', role: 'admin' as const },

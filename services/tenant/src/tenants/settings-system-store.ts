@@ -9,6 +9,8 @@ export interface StoredSettings extends Tenant {
   hasProviderKeys: boolean;
   /** Whether it has enabled policies, or the owner has one for it. */
   hasPolicies: boolean;
+  /** Whether it has users in its directory. */
+  hasUsers: boolean;
 }
 
 export type LimitedKey = Pick<ApiKey, 'id' | 'limits' | 'budget'>;
@@ -22,7 +24,8 @@ export function findSettings(known: Pool, tenantIds: readonly string[]): Promise
          where k.tenant_id = t.id and (k.limits is not null or k.budget is not null)) as "someKeyLimited",
          exists (select from tenant.provider_keys p where p.tenant_id = t.id) as "hasProviderKeys",
          exists (select from tenant.policies o where o.enabled and (o.tenant_id = t.id
-           or o.tenant_id is null and (o.tenants is null or t.id = any (o.tenants)))) as "hasPolicies"
+           or o.tenant_id is null and (o.tenants is null or t.id = any (o.tenants)))) as "hasPolicies",
+         exists (select from tenant.user_directories d where d.tenant_id = t.id) as "hasUsers"
        from tenant.tenants t where id = any($1)`,
     values: [tenantIds],
   });

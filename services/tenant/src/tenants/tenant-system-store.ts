@@ -94,8 +94,9 @@ async function insertTenant(db: Queryable, tenant: NewTenant): Promise<Tenant> {
   return db.one<Tenant>(
     `insert into tenant.tenants
        (id, slug, name, status, limits, budget, allowed_models, timezone, retention_days, previews_enabled,
-        previews_max_chars, memory_limits, user_keys_enabled, user_keys_max, user_keys_max_days, content_full)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+        previews_max_chars, memory_limits, user_keys_enabled, user_keys_max, user_keys_max_days, content_full,
+        acting_users)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
      returning ${tenantColumns}`,
     [tenant.id, ...settingValues(tenant)],
   );
@@ -112,7 +113,7 @@ async function updateTenant(
        slug = $2, name = $3, status = $4, limits = $5, budget = $6, allowed_models = $7, timezone = $8,
        retention_days = $9, previews_enabled = $10, previews_max_chars = $11, memory_limits = $12,
        user_keys_enabled = $13, user_keys_max = $14, user_keys_max_days = $15, content_full = $16,
-       updated_at = now(), budget_timezone = case when $17 then $8 else budget_timezone end
+       acting_users = $17, updated_at = now(), budget_timezone = case when $18 then $8 else budget_timezone end
      where id = $1
      returning ${tenantColumns}`,
     [id, ...settingValues(settings), setsTimezone],
@@ -127,5 +128,6 @@ function settingValues(settings: TenantSettings): unknown[] {
     ...[settings.allowedModels, settings.timezone, settings.retentionDays],
     ...[previews.enabled, previews.max_chars, settings.memoryLimits],
     ...[userKeys.enabled, userKeys.max, userKeys.max_days, settings.contentFull],
+    settings.actingUsers,
   ];
 }

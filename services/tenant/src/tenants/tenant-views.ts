@@ -19,14 +19,16 @@ export function showTenant(tenant: Tenant): tenants.Tenant {
     previews: tenant.previews,
     content: contentOf(tenant),
     user_keys: tenant.userKeys,
+    acting_users: tenant.actingUsers,
     created_at: tenant.createdAt.toISOString(),
     updated_at: tenant.updatedAt.toISOString(),
   };
 }
 
 export function showOwnSettings(tenant: Tenant): tenants.AdminTenantSettings {
-  const { timezone, previews, userKeys } = tenant;
-  return { timezone, previews, content: contentOf(tenant), user_keys: userKeys };
+  const { timezone, previews, userKeys, actingUsers } = tenant;
+  const content = contentOf(tenant);
+  return { timezone, previews, content, user_keys: userKeys, acting_users: actingUsers };
 }
 
 function isEmpty(fields: object): boolean {

@@ -15,6 +15,7 @@ const current: TenantSettings = {
   previews: { enabled: true, max_chars: 500 },
   contentFull: false,
   userKeys: { enabled: true, max: 5, max_days: 90 },
+  actingUsers: 'any',
 };
 
 describe('patching the settings of a tenant', () => {

@@ -1,5 +1,6 @@
 import type { Budget, Limits } from '@gatehouse/contract/keys';
 import type {
+  ActingUsers,
   Content,
   MemoryLimits,
   PatchTenant,
@@ -28,6 +29,7 @@ export interface TenantSettings {
   /** Whether the content of runs is stored as well; never without previews. */
   contentFull: boolean;
   userKeys: UserKeys;
+  actingUsers: ActingUsers;
 }
 
 export interface NewTenant extends TenantSettings {
@@ -95,5 +97,6 @@ export function patchSettings(current: TenantSettings, patch: PatchTenant): Tena
       max: userKeys?.max ?? current.userKeys.max,
       max_days: userKeys?.max_days ?? current.userKeys.max_days,
     },
+    actingUsers: patch.acting_users ?? current.actingUsers,
   };
 }

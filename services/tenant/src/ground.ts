@@ -1,0 +1,26 @@
+import { createJobs } from '@gatehouse/shell/background-jobs';
+import { createPools } from '@gatehouse/shell/pools';
+import type { Shell } from '@gatehouse/shell/shell';
+import { migrations, type TenantConfig } from './config.ts';
+import { tasks } from './tasks.ts';
+
+/** Pools and background jobs, which the features share. */
+export function createGround(shell: Shell, { DATABASE_URL: url, DATABASE_POOL: max }: TenantConfig) {
+  const half = Math.ceil(max / 2);
+  const pools = createPools(shell, {
+    url,
+    migrations,
+    pools: {
+      system: { role: 'tenant_system', waits: 'all', max },
+      app: { role: 'tenant_app', waits: 'tenants', max: half },
+      proved: { role: 'tenant_system', waits: 'tenants', max: half },
+      lease: { role: 'tenant_system', waits: 'tenants', max: half },
+      logins: { role: 'tenant_system', waits: 'unproved', max: half },
+      // `known`: keys, sessions, users, changes and settings of many. `unknown`: keys possibly made up. `proved`: of one
+      // tenant or person.
+      known: { role: 'tenant_system', waits: 'all', max: Math.min(3, max) },
+      unknown: { role: 'tenant_system', waits: 'unproved', max: Math.min(2, half) },
+    },
+  });
+  return { pools, ...createJobs(shell, tasks, pools.system) };
+}

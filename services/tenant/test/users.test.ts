@@ -1,0 +1,294 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { PutUser, User } from '@gatehouse/contract/users';
+import type { ResolveUserResponse } from '@gatehouse/proto/tenant/v1/tenant';
+import { eventually } from '@gatehouse/test/eventually';
+import type { Answer } from '@gatehouse/test/service-under-test';
+import { TenantServiceUnderTest, type AnswerBody, type TestTenant } from './tenant-service.ts';
+
+let service: TenantServiceUnderTest;
+let tenant: TestTenant;
+let other: TestTenant;
+beforeAll(async () => {
+  service = await TenantServiceUnderTest.start();
+  [tenant, other] = [await service.makeTenant(), await service.makeTenant()];
+});
+afterAll(() => service.stop());
+
+const call = (method: string, name: string, body?: PutUser, of = tenant): Promise<Answer<AnswerBody>> =>
+  service.call(method, `/v1/users/${encodeURIComponent(name)}`, {
+    as: of.admin,
+    ...(body !== undefined && { body }),
+  });
+/** The user after a change. */
+async function put(name: string, body: PutUser = {}, of = tenant): Promise<User> {
+  const answer = await call('PUT', name, body, of);
+  expect(answer).toMatchObject({ status: 200 });
+  return answer.body as unknown as User;
+}
+const get = async (name: string, of = tenant): Promise<User> =>
+  (await call('GET', name, undefined, of)).body as unknown as User;
+const listed = async (query: string, of = tenant) =>
+  (await service.call('GET', `/v1/users?${query}`, { as: of.admin })).body as unknown as {
+    data: User[];
+    has_more: boolean;
+    next_cursor: string | null;
+  };
+const idsOf = ({ data }: { data: User[] }) => data.map((user) => user.user_id).toSorted();
+const groups = async (of = tenant) =>
+  (await service.call('GET', '/v1/groups', { as: of.admin })).body.data as unknown as { name: string }[];
+async function resolve(name: string, of = tenant): Promise<ResolveUserResponse['user']> {
+  const edge = await service.peer('edge');
+  return (await edge.call('resolveUser', { tenantId: of.id, name }, { deadlineMs: 5_000 })).user;
+}
+
+describe('a user', () => {
+  it('is made by the first PUT, and later ones change what they name', async () => {
+    const made = await put('ada', {
+      ...{ aliases: ['Ada@example.com', 'tg:7'], display_name: 'Ada', emails: ['ada@example.com'] },
+      groups: ['Engineering', 'Berlin'],
+    });
+    expect(made).toEqual({
+      ...{ user_id: 'ada', aliases: ['Ada@example.com', 'tg:7'], display_name: 'Ada' },
+      ...{ emails: ['ada@example.com'], groups: ['Berlin', 'Engineering'], status: 'active', blocked_by: [] },
+      ...{ source: 'api', external_id: null, last_seen_at: null },
+      ...{ created_at: expect.any(String), updated_at: expect.any(String) },
+    });
+    const changed = await put('ADA', { groups: ['engineering', 'Oslo'], display_name: null });
+    expect(changed).toMatchObject({
+      ...{ user_id: 'ada', aliases: made.aliases, display_name: null, emails: made.emails },
+      groups: ['Engineering', 'Oslo'],
+    });
+    expect(await get('ada@EXAMPLE.com')).toEqual(changed);
+    expect(await put('tg:7', { aliases: ['tg:7'] })).toMatchObject({ user_id: 'ada', aliases: ['tg:7'] });
+    expect((await call('GET', 'ada@example.com')).status).toBe(404);
+  });
+
+  it('is invisible to another tenant, which may have the same names', async () => {
+    await put('eve', { aliases: ['e1'], groups: ['Secret'] });
+    for (const method of ['GET', 'DELETE']) {
+      const answer = await call(method, 'e1', undefined, other);
+      expect(answer).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } });
+    }
+    expect(await put('e1', { groups: ['secret'] }, other)).toMatchObject({ user_id: 'e1', aliases: [] });
+    expect(await resolve('e1', other)).toMatchObject({ userId: 'e1', groups: [{ name: 'secret' }] });
+    expect(await resolve('e1')).toMatchObject({ userId: 'eve', groups: [{ name: 'Secret' }] });
+    expect(idsOf(await listed('group=secret', other))).toEqual(['e1']);
+  });
+
+  it('has names that no one else has, in any case', async () => {
+    await put('mia', { aliases: ['mia@a.example'] });
+    await put('max');
+    for (const alias of ['mia', 'MIA@a.example']) {
+      const refused = await call('PUT', 'max', { aliases: [alias] });
+      expect(refused).toMatchObject({
+        status: 409,
+        body: { error: { code: 'user_name_taken', param: 'aliases' } },
+      });
+      expect(JSON.stringify(refused.body)).not.toContain('mia');
+    }
+    const many = Array.from({ length: 9 }, (_, n) => `max-${n}`);
+    expect(await call('PUT', 'max', { aliases: many })).toMatchObject({ status: 400 });
+    expect(await put('max', { aliases: many.slice(1) })).toMatchObject({ aliases: many.slice(1) });
+  });
+
+  it('is not changed by a dry run', async () => {
+    const answer = await service.call('PUT', '/v1/users/dry?dry_run=true', {
+      ...{ as: tenant.admin, body: { groups: ['Dry'] } },
+    });
+    expect(answer).toMatchObject({ status: 200, body: { user_id: 'dry', groups: ['Dry'] } });
+    expect((await call('GET', 'dry')).status).toBe(404);
+    expect((await groups()).some(({ name }) => name === 'Dry')).toBe(false);
+  });
+
+  it('needs the scope users.write', async () => {
+    const as = { ...tenant.admin, scopes: ['keys.write' as const] };
+    for (const [method, path] of [
+      ['GET', '/v1/users'],
+      ['GET', '/v1/groups'],
+      ['PUT', '/v1/users/ada'],
+      ['DELETE', '/v1/users/ada'],
+    ] as const) {
+      const answer = await service.call(method, path, { as, ...(method === 'PUT' && { body: {} }) });
+      expect(answer).toMatchObject({ status: 403, body: { error: { code: 'scope_missing' } } });
+    }
+  });
+});
+
+describe('lists', () => {
+  let many: TestTenant;
+  beforeAll(async () => {
+    many = await service.makeTenant();
+    for (let n = 0; n < 6; n += 1)
+      await put(`user-${n}`, { display_name: `Nr ${n}`, groups: n % 2 === 0 ? ['Even'] : ['Odd'] }, many);
+    await put('user-4', { status: 'blocked', aliases: ['four'] }, many);
+  });
+
+  it('find users by group, status and the beginning of a name', async () => {
+    expect(idsOf(await listed('group=even', many))).toEqual(['user-0', 'user-2', 'user-4']);
+    expect(idsOf(await listed('status=blocked', many))).toEqual(['user-4']);
+    expect(idsOf(await listed('status=active&group=Even', many))).toEqual(['user-0', 'user-2']);
+    expect(idsOf(await listed('q=FOU', many))).toEqual(['user-4']);
+    expect(idsOf(await listed('q=nr%205', many))).toEqual(['user-5']);
+    expect(idsOf(await listed('q=user-&group=odd', many))).toEqual(['user-1', 'user-3', 'user-5']);
+    expect(idsOf(await listed('q=user-&status=blocked', many))).toEqual(['user-4']);
+    expect(idsOf(await listed('group=missing', many))).toEqual([]);
+    expect(idsOf(await listed('q=%25', many))).toEqual([]);
+  });
+
+  it.each(['', 'group=even&', 'status=active&', 'q=user&'])('have pages: %s', async (filter) => {
+    const whole = (await listed(filter.slice(0, -1), many)).data;
+    const paged: User[] = [];
+    let cursor: string | null = null;
+    do {
+      const next = cursor === null ? '' : `&cursor=${cursor}`;
+      const page = await listed(`${filter}limit=2${next}`, many);
+      paged.push(...page.data);
+      cursor = page.next_cursor;
+      expect(page.has_more).toBe(cursor !== null);
+    } while (cursor !== null);
+    expect(paged).toEqual(whole);
+    expect(whole.length).toBeGreaterThan(2);
+  });
+
+  it('count the members of groups', async () => {
+    const names = { name: 'Even', external_id: null, members: 3 };
+    expect(await groups(many)).toEqual(expect.arrayContaining([names, { ...names, name: 'Odd' }]));
+    await put('user-0', { groups: [] }, many);
+    expect(await groups(many)).toContainEqual({ ...names, members: 2 });
+    await put('user-0', { groups: ['even'] }, many);
+  });
+});
+
+describe('a blocked user', () => {
+  it('is refused under every name, loses sessions, and comes back with its keys', async () => {
+    await put('bob', { aliases: ['bob@example.com'] });
+    const key = await service.makeKey(tenant.admin, { user_id: 'BOB@example.com' });
+    await service.rows(
+      `insert into tenant.sessions (id, tenant_id, token_sha256, key_id, key_secret_sha256, name, role, scopes, user_id,
+         expires_at, ends_at, opened_by)
+       select gen_random_uuid(), tenant_id, sha256(key_id::bytea), id, secret_sha256, 'S', 'user', '{}', user_id,
+         now() + interval '1 hour', now() + interval '1 hour', 'key'
+       from tenant.api_keys where id = $1`,
+      [key.id],
+    );
+    const open = () =>
+      service.rows('select from tenant.sessions where key_id = $1 and ends_at > now()', [key.id]);
+    expect(await open()).toHaveLength(1);
+    expect(await put('bob@example.com', { status: 'blocked' })).toMatchObject({
+      ...{ user_id: 'bob', status: 'blocked', blocked_by: ['api'] },
+    });
+    for (const name of ['bob', 'Bob@Example.com'])
+      expect(await resolve(name)).toMatchObject({ userId: 'bob', blocked: true });
+    expect(await open()).toHaveLength(0);
+    const authenticated = await service.authenticate(key.key);
+    expect(authenticated.result?.value).toMatchObject({ userId: 'BOB@example.com', hasUsers: true });
+    expect(await put('bob', { status: 'active' })).toMatchObject({ status: 'active', blocked_by: [] });
+    expect(await resolve('bob@example.com')).toMatchObject({ userId: 'bob', blocked: false });
+  });
+
+  it('stays blocked by SCIM when the API lifts its own block', async () => {
+    await put('sam', { status: 'blocked' });
+    await service.rows(`update tenant.users set blocked_by = '{api,scim}' where user_id = 'sam'`);
+    expect(await put('sam', { status: 'active' })).toMatchObject({ status: 'blocked', blocked_by: ['scim'] });
+  });
+
+  it('leaves its block alone under hashes once deleted, and its keys are revoked', async () => {
+    await put('zoe', { aliases: ['zoe@example.com'], display_name: 'Zoe Canary', groups: ['Berlin'] });
+    const key = await service.makeKey(tenant.admin, { user_id: 'Zoe' });
+    await put('zoe', { status: 'blocked' });
+    expect((await call('DELETE', 'zoe@example.com')).status).toBe(204);
+    for (const name of ['zoe', 'zoe@example.com'])
+      expect(await get(name)).toMatchObject({
+        ...{ user_id: name, status: 'blocked', blocked_by: ['api'], aliases: [], groups: [] },
+        display_name: null,
+      });
+    for (const name of ['ZOE', 'zoe@example.com'])
+      expect(await resolve(name)).toMatchObject({ blocked: true });
+    expect(await resolve('zoe', other)).toBeUndefined();
+    const [stored] = await service.rows<{ text: string }>(
+      `select (select json_agg(u) from tenant.users u)::text || (select json_agg(n) from tenant.user_names n)::text as text`,
+    );
+    expect(stored?.text).not.toMatch(/zoe/i);
+    expect(idsOf(await listed('q=z'))).toEqual([]);
+    const revoked = await service.call('GET', `/v1/api-keys/${key.id}`, { as: tenant.admin });
+    expect(revoked.body.status).toBe('revoked');
+    // No one else gets the name, and a second deletion changes nothing.
+    expect(await call('PUT', 'max', { aliases: ['Zoe@example.com'] })).toMatchObject({ status: 409 });
+    expect((await call('DELETE', 'zoe')).status).toBe(204);
+    expect(await put('zoe')).toMatchObject({ user_id: 'zoe', status: 'blocked', groups: [] });
+    expect(await put('zoe', { status: 'active' })).toMatchObject({ status: 'active' });
+    expect(await resolve('zoe@example.com')).toMatchObject({ userId: 'zoe', blocked: false });
+  });
+
+  it('is forgotten with its data, and its block is not', async () => {
+    await put('kim', { aliases: ['kim@example.com'], status: 'blocked' });
+    await put('lea', { aliases: ['lea@example.com'] });
+    for (const name of ['kim@example.com', 'lea@example.com']) {
+      const path = `/v1/users/${encodeURIComponent(name)}/data`;
+      expect((await service.call('DELETE', path, { as: tenant.admin })).status).toBe(202);
+    }
+    // The data of both are under the id of each, whatever name asked for it.
+    const running = await service.rows<{ user: string }>(
+      'select user_id as user from tenant.user_deletions where tenant_id = $1 and completed_at is null',
+      [tenant.id],
+    );
+    expect(running.every(({ user }) => user === 'kim' || user === 'lea')).toBe(true);
+    expect(await resolve('kim')).toMatchObject({ blocked: true });
+    expect(await resolve('lea')).toBeUndefined();
+  });
+});
+
+describe('the audit log', () => {
+  it('has changes of users by a keyed hash, without their names and addresses', async () => {
+    await put('quokka-1', {
+      aliases: ['quokka@example.com'],
+      display_name: 'Quokka',
+      emails: ['q@quokka.example'],
+    });
+    await put('quokka-1', { groups: ['Berlin'] });
+    await call('DELETE', 'quokka-1');
+    const { body } = await service.call('GET', '/v1/audit-log', { as: tenant.admin });
+    const entries = body.data as unknown as { action: string; after: object | null }[];
+    expect(JSON.stringify(entries)).not.toMatch(/quokka/i);
+    expect(entries.slice(0, 3).map(({ action }) => action)).toEqual([
+      'user.deleted',
+      'user.updated',
+      'user.created',
+    ]);
+    expect(entries[1]?.after).toMatchObject({ user_hash: expect.any(String), groups: ['Berlin'] });
+  });
+});
+
+describe('ResolveUser', () => {
+  it('returns nothing for names outside the directory, of no form, and of other tenants', async () => {
+    for (const name of ['nobody', '', 'ä', 'x'.repeat(256)]) expect(await resolve(name)).toBeUndefined();
+  });
+
+  it('notes when a user was seen', async () => {
+    await put('seen');
+    await resolve('seen');
+    await eventually(async () => expect((await get('seen')).last_seen_at).not.toBeNull(), 20_000);
+  });
+
+  it('changes are listed for names, users and groups', async () => {
+    const edge = await service.peer('edge');
+    const list = (position: string) => edge.call('listChanges', { position }, { deadlineMs: 5_000 });
+    const changesOf = async (work: () => Promise<unknown>): Promise<string[]> => {
+      const { position } = await list('');
+      await work();
+      return (await list(position)).subjects;
+    };
+    const fresh = await service.makeTenant();
+    const made = await changesOf(() => put('ida', {}, fresh));
+    const user = await resolve('ida', fresh);
+    const names = await service.rows<{ subject: string }>(
+      `select encode(sha256(convert_to($1 || ' ida', 'UTF8')), 'hex') as subject`,
+      [fresh.id],
+    );
+    expect(made).toEqual(expect.arrayContaining([fresh.id, user?.id, names[0]?.subject]));
+    expect(await changesOf(() => put('ida', { groups: ['G'] }, fresh))).toEqual([user?.id]);
+    const [group] = (await resolve('ida', fresh))?.groups ?? [];
+    const rename = `update tenant.groups set name = 'H', folded = 'h' where id = $1`;
+    expect(await changesOf(() => service.rows(rename, [group?.id]))).toEqual([group?.id]);
+  });
+});
