@@ -9,6 +9,8 @@ import {
   TenantServiceService,
   type GetTenantSettingsRequest,
   type GetTenantSettingsResponse,
+  type ResolveUserRequest,
+  type ResolveUserResponse,
 } from '@gatehouse/proto/tenant/v1/tenant';
 import type { TestIdentity } from './identity.ts';
 import { peerServer } from './peer-server.ts';
@@ -22,6 +24,8 @@ export class AuditTaker {
   takes = true;
   /** Settings of tenants that differ from the defaults. */
   readonly settings = new Map<string, Partial<GetTenantSettingsResponse>>();
+  /** Users by tenant and lower-case name, with a space between. */
+  readonly users = new Map<string, { userId: string; blocked: boolean }>();
   readonly #server: GrpcServer;
 
   private constructor(server: GrpcServer) {
@@ -47,7 +51,14 @@ export class AuditTaker {
         return tenantSettings(this.settings.get(tenantId));
       },
     };
-    server.add(TenantServiceService, tenantRpcs({ getTenantSettings }));
+    const resolveUser = {
+      callers: ['webhook'],
+      handle: async ({ tenantId, name }: ResolveUserRequest): Promise<ResolveUserResponse> => {
+        const user = this.users.get(`${tenantId} ${name.toLowerCase()}`);
+        return { user: user && { ...user, id: user.userId, groups: [] } };
+      },
+    };
+    server.add(TenantServiceService, tenantRpcs({ getTenantSettings, resolveUser }));
     server.add(EventsServiceService, { take });
   }
 

@@ -17,6 +17,8 @@ export interface Principal {
   sessionId?: string;
   /** Set for a key made by a person for themselves, or given to a program: `keyId` is the key it was made with. */
   isConfirmed?: true;
+  /** Set if the tenant has a directory of users: names of users were looked up there. */
+  hasUsers?: true;
 }
 
 /** A principal of a tenant; every tenant route needs one. */

@@ -29,7 +29,7 @@ export async function createService(
   const { system, app } = createChatPools(shell, migrations, config);
   const peers = createPeers(shell, config);
   const settings = new TenantSettingsClient(peers.tenant, peers.changes);
-  const base = { config, app, system, peers, settings };
+  const base = { config, app, system, peers, settings, findUser: peers.findUser };
   const instance = createInstance(shell, base);
   const { alerts, committed, ...alertParts } = createAlerts(shell, base);
   const { agents, pricing, onReplace, ...models } = await createCatalogue(shell, {

@@ -101,14 +101,8 @@ export class CompletionServer {
     registry: ReturnType<typeof createRegistry>,
   ): Promise<CompletionDependencies> {
     const telemetry = new RunTelemetry(registry, undefined, undefined);
-    const open = {
-      allowedModels: null,
-      previewChars: 100,
-      limited: [],
-      keyLimited: [],
-      ownKeys: [],
-      policies: null,
-    };
+    const none = { limited: [], keyLimited: [], ownKeys: [], policies: null };
+    const open = { allowedModels: null, previewChars: 100, ...none, hasUsers: false, actingUsers: 'any' };
     const dependencies = {
       catalogue,
       providers: this.#providers,

@@ -1,4 +1,5 @@
 import type { PaceOptions } from '@gatehouse/http/pace-check';
+import { UserDirectory } from '@gatehouse/shell/user-directory';
 import { CertificateFiles } from '@gatehouse/kit/certificate-files';
 import { wideNetworkOf } from '@gatehouse/kit/client-network';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
@@ -31,9 +32,10 @@ export async function createService(config: EdgeConfig, overrides: EdgeOverrides
   const { log, signer, tracer } = shell;
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
   const isTrustedProxy = config.TRUSTED_PROXIES;
+  const changes = followTenants(shell, tenant);
   const authenticator = new Authenticator({
     source: new KeyClient(tenant),
-    changes: followTenants(shell, tenant),
+    changes,
     networkOf: (request) => wideNetworkOf(clientIp(request, isTrustedProxy) ?? ''),
   });
   shell.require('tenant', () => authenticator.ready);
@@ -50,12 +52,9 @@ export async function createService(config: EdgeConfig, overrides: EdgeOverrides
     ...{ isProxied: certificate === undefined && config.PUBLIC_URL.startsWith('https:'), log },
   });
   const gateway = new Gateway({
-    authenticator,
+    ...{ authenticator, signer, forwarder, isTrustedProxy, untrustedProxies },
+    users: new UserDirectory(tenant, changes),
     sessions: new SessionReader(config.PUBLIC_URL),
-    signer,
-    forwarder,
-    isTrustedProxy,
-    untrustedProxies,
     cors: config.CORS_ORIGINS.length === 0 ? null : new Cors(config.CORS_ORIGINS),
     accessLog: new AccessLog({ log, duration: shell.httpDuration, tracer, refusals: refusals.counts }),
     log,

@@ -200,7 +200,7 @@ create trigger groups_changed after update of name on tenant.groups
 create index sessions_user_id_idx on tenant.sessions (tenant_id, lower(user_id)) where user_id is not null;
 create index api_keys_user_id_idx on tenant.api_keys (tenant_id, lower(user_id)) where user_id is not null;
 
--- The users of a tenant's runs: any or none, any, or those of the directory.
+-- The users of a tenant's runs: optional, required, or of the directory.
 alter table tenant.tenants add column acting_users text not null default 'any'
   constraint tenants_acting_users_check check (acting_users in ('any', 'required', 'known'));
 grant update (acting_users) on tenant.tenants to tenant_app;

@@ -16,6 +16,7 @@ import type { KeyName, ProviderResources } from '../providers/resources.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import { startedRun, type StartedRun } from '../runs/run-record.ts';
 import { clientNamed } from '@gatehouse/kit/client-name';
+import { groupsOfUser, type FindUser } from '../shared/acting-user.ts';
 import { storedDays, withoutLimits, type KeySettings } from '../shared/tenant-settings.ts';
 import { requiredId, type BatchApiName } from './batch-api.ts';
 import {
@@ -52,6 +53,7 @@ export interface BatchHandlerDependencies extends BatchDependencies {
   holderId: () => string;
   /** The time until a new batch is asked about. */
   firstPauseMs: number;
+  findUser: FindUser;
 }
 
 export type StartCall = Pick<Call, 'principal' | 'requestId' | 'trace' | 'claim' | 'route'>;
@@ -128,7 +130,9 @@ function stillPending(): AppError {
 /** Reserves the most a batch can cost, commits it, and asks its provider for it. */
 export async function startBatch(dependencies: BatchHandlerDependencies, start: Start): Promise<Fields> {
   const { call, requests, model, api } = start;
-  const { tenantId, keyId: apiKeyId } = tenantOf(call);
+  const { tenantId, keyId: apiKeyId, userId } = tenantOf(call);
+  const { requestId, trace } = call;
+  await groupsOfUser(dependencies.findUser, start.settings, { tenantId, userId, requestId, trace });
   const payer = { tenantId, apiKeyId, settings: payerSettings(start.settings, start.key) };
   const admission = await dependencies.limiter.arrive(payer);
   try {

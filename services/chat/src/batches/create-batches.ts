@@ -17,7 +17,7 @@ import { messageBatchHandlers } from './message-batch-handlers.ts';
 export interface BatchesOptions
   extends
     Pick<BatchPollingOptions, 'providers' | 'catalogue' | 'settings' | 'pricing' | 'alerts' | 'pace'>,
-    Pick<BatchHandlerDependencies, 'limiter' | 'telemetry'> {
+    Pick<BatchHandlerDependencies, 'limiter' | 'telemetry' | 'findUser'> {
   config: ChatConfig;
   app: Pool;
   system: Pool;

@@ -9,6 +9,7 @@ import type { CompleteRequest, CompleteResponse } from '@gatehouse/proto/chat/v1
 import type { Target } from '../catalogue/target.ts';
 import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
+import { groupsOfUser, noGroups, type FindUser } from '../shared/acting-user.ts';
 import { delegatedActor, requestActor, type ProvenActor } from '../shared/actor.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
@@ -30,6 +31,7 @@ export interface CompleteDependencies extends InnerTurnDependencies, TargetDepen
   signer: Signer;
   settings: TenantSettingsClient;
   completions: CompletionCache;
+  findUser: FindUser;
 }
 
 /**
@@ -73,6 +75,9 @@ export function complete(dependencies: CompleteDependencies): Rpc<CompleteReques
         const tenantSettings = await dependencies.settings.getForTenant(tenantId, { requestId, trace });
         // Texts of memory are stored, and forgotten, there.
         const settings = asAgent === null ? { ...tenantSettings, previewChars: 0 } : tenantSettings;
+        // Memory works for earlier runs, or for no user.
+        const groups =
+          asAgent === null ? noGroups : await groupsOfUser(dependencies.findUser, settings, actor);
         // The message of the call, and the request made of it.
         const bytes = 2 * Buffer.byteLength(requestJson);
         await charged(dependencies.bodyBudget, { tenantId, bytes }, async (share) => {
@@ -80,7 +85,15 @@ export function complete(dependencies: CompleteDependencies): Rpc<CompleteReques
             ...{ agent, requestJson, actor, settings, asAgent, share },
           });
           const signal = AbortSignal.timeout(longestMs);
-          const turn = { ...accepted, share, actor, settings, signal, store, channel: memoryChannel };
+          const turn = {
+            ...accepted,
+            share,
+            actor: { ...actor, groups },
+            settings,
+            signal,
+            store,
+            channel: memoryChannel,
+          };
           await answerInside(dependencies, asAgent === null ? turn : { ...turn, ...asAgent, member, act });
         });
       });

@@ -34,6 +34,8 @@ const settings = {
     retentionDays: 30,
     ownKeys: [],
     policies: null,
+    hasUsers: false,
+    actingUsers: 'any' as const,
     keyLimited: [],
   },
   unleasedRequests: 1n,

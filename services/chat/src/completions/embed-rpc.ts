@@ -7,6 +7,7 @@ import type { Catalogue, Model } from '../catalogue/catalogue.ts';
 import { forOnePayer, soleTarget, type Choosing } from '../catalogue/target.ts';
 import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
+import { noGroups } from '../shared/acting-user.ts';
 import type { Actor } from '../shared/actor.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
@@ -63,7 +64,7 @@ function callerOf(context: RpcContext, agentId: string): Actor {
   if (!isUuid(agentId)) throw new AppError('invalid_value', 'agent_id must be an id.', { param: 'agent_id' });
   const { tenantId, userId } = actorOf(context, agentId);
   const { requestId, trace } = context;
-  return { requestId, trace, tenantId, apiKeyId: null, userId };
+  return { requestId, trace, tenantId, apiKeyId: null, userId, groups: noGroups };
 }
 
 function checkTexts(texts: readonly string[]): void {

@@ -35,13 +35,20 @@ const providers: Pick<ReaderDependencies['providers'], 'deploymentOrder'> = {
   },
 };
 const actor = {
-  ...{ tenantId: 't', userId: 'ann', apiKeyId: null, sees: '', proofFor: () => Promise.resolve('') },
+  ...{
+    tenantId: 't',
+    userId: 'ann',
+    apiKeyId: null,
+    groups: [],
+    sees: '',
+    proofFor: () => Promise.resolve(''),
+  },
   ...{ requestId: 'r', trace: continueTrace(undefined) },
 };
 
 const settings = {
   ...{ allowedModels: null, previewChars: 0, storesContent: false, retentionDays: 30, limited: [] },
-  ...{ ownKeys: [], policies: null, unleasedRequests: 0n },
+  ...{ ownKeys: [], policies: null, unleasedRequests: 0n, hasUsers: false, actingUsers: 'any' as const },
 };
 
 /** Reads a request for a client. The reader uses these methods of the stores and clients. */

@@ -20,6 +20,7 @@ import {
 } from '../stored-responses/stored-response-store.ts';
 import type { Admission } from '../limits/admission.ts';
 import { Interruption } from '../providers/provider-failure.ts';
+import { groupsOfUser, noGroups, type FindUser } from '../shared/acting-user.ts';
 import { requestActor, type ProvenActor } from '../shared/actor.ts';
 import { clientNamed } from '@gatehouse/kit/client-name';
 import { LargeWork } from '../shared/large-work.ts';
@@ -47,6 +48,7 @@ import {
 export interface ReaderDependencies extends TargetDependencies {
   agents: AgentResolver;
   responses: StoredResponses;
+  findUser: FindUser;
 }
 
 /** A client's request with its body still to be read. */
@@ -72,10 +74,14 @@ export async function readTurn(
   const body = withoutMark(await readBody(incoming, call.route.bodyLimit, { share }));
   const current = reading.settings();
   const settings = current instanceof Promise ? await current : current;
-  const actor = requestActor({ ...call, principal });
+  const { parse, isAnswered } = reading;
+  const known = isAnswered
+    ? groupsOfUser(dependencies.findUser, settings, { ...call, ...principal })
+    : noGroups;
+  const groups = known instanceof Promise ? await known : known;
+  const actor = requestActor({ ...call, principal, groups });
   const isCut = (): boolean => wasCutByStop(response);
   const signal = leaving(response, () => (isCut() ? new Interruption() : clientLeft()), isCut);
-  const { parse, isAnswered } = reading;
   const input = { dialect, body, share, parse, actor, settings, sessionId, isAnswered, signal };
   const named = readNamed(dependencies, input);
   const request = named instanceof Promise ? await named : named;

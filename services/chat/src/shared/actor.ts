@@ -1,8 +1,10 @@
+import type { UserGroup } from '@gatehouse/shell/user-directory';
 import type { RequestContext } from '@gatehouse/http/request-context';
 import type { Assertion } from '@gatehouse/identity/local-assertion';
 import { visibilityKey, type Delegation, type TenantPrincipal } from '@gatehouse/identity/principal';
 import type { Signer } from '@gatehouse/identity/signer';
 import { cacheKey } from '@gatehouse/kit/cache-key';
+import { noGroups } from './acting-user.ts';
 
 /** The party of a run, and the request behind it. */
 export interface Actor extends RequestContext {
@@ -10,6 +12,8 @@ export interface Actor extends RequestContext {
   /** Null if no request with a key began the run. */
   apiKeyId: string | null;
   userId: string | null;
+  /** The user's groups when the run began. */
+  groups: readonly UserGroup[];
 }
 
 /** An actor with a proof of its identity for services. It therefore sees its user's agents and memory. */
@@ -26,10 +30,15 @@ export function requestActor({
   assertion,
   requestId,
   trace,
-}: RequestContext & { principal: TenantPrincipal; assertion: Assertion }): ProvenActor {
+  groups = noGroups,
+}: RequestContext & {
+  principal: TenantPrincipal;
+  assertion: Assertion;
+  groups?: readonly UserGroup[];
+}): ProvenActor {
   const { tenantId, keyId: apiKeyId, userId } = principal;
   return {
-    ...{ requestId, trace, tenantId, apiKeyId, userId },
+    ...{ requestId, trace, tenantId, apiKeyId, userId, groups },
     get sees() {
       return visibilityKey(principal);
     },
@@ -41,7 +50,7 @@ export function requestActor({
 export function delegatedActor(
   signer: Signer,
   delegation: Delegation,
-  { requestId, trace }: RequestContext,
+  { requestId, trace, groups = noGroups }: RequestContext & { groups?: readonly UserGroup[] },
 ): ProvenActor {
   const { tenantId, agentId, userId } = delegation;
   return {
@@ -50,6 +59,7 @@ export function delegatedActor(
     tenantId,
     apiKeyId: null,
     userId,
+    groups,
     sees: cacheKey(tenantId, 'delegated', agentId),
     proofFor: (service) => signer.delegation(delegation, service),
   };

@@ -1,9 +1,11 @@
+import { UserDirectory } from '@gatehouse/shell/user-directory';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Shell } from '@gatehouse/shell/shell';
 import { followTenants } from '@gatehouse/shell/tenant-changes';
 import type { ChatConfig } from '../config.ts';
+import type { FindUser } from './acting-user.ts';
 
 /** The services called by chat. It is ready once it has reached tenant and agent. */
 export function createPeers(shell: Shell, config: ChatConfig) {
@@ -13,7 +15,10 @@ export function createPeers(shell: Shell, config: ChatConfig) {
   const memory = shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient);
   shell.require('tenant', () => tenant.reached);
   shell.require('agent', () => agent.reached);
-  return { tenant, changes: followTenants(shell, tenant), agent, memory };
+  const changes = followTenants(shell, tenant);
+  const users = new UserDirectory(tenant, changes);
+  const findUser: FindUser = (...query) => users.find(...query);
+  return { tenant, changes, agent, memory, findUser };
 }
 
 export type Peers = ReturnType<typeof createPeers>;

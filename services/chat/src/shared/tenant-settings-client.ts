@@ -1,4 +1,5 @@
 import { lookupDeadlineMs } from '@gatehouse/kit/bounds';
+import type { ActingUsers } from '@gatehouse/contract/tenants';
 import { AllowedModels } from '@gatehouse/contract/allowed-models';
 import {
   ActiveTenants,
@@ -113,6 +114,8 @@ export class TenantSettingsClient {
         models: models.length === 0 ? null : new AllowedModels(models),
       })),
       policies: response.policies.length === 0 ? null : new PolicyIndex(response.policies.map(policyOf)),
+      hasUsers: response.hasUsers,
+      actingUsers: actingUsersOf(response.actingUsers),
     };
     return { settings: { settings, hasKeyLimits: response.someKeyLimited === true }, status };
   }
@@ -128,6 +131,12 @@ export class TenantSettingsClient {
       .catch(hangIsOutage);
     return limitedKeys[0]?.limited ?? [];
   }
+}
+
+/** A value of a later release is stricter than `any`: runs need a user then. */
+function actingUsersOf(text: string): ActingUsers {
+  if (text === '' || text === 'any') return 'any';
+  return text === 'known' ? 'known' : 'required';
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { AllowedModels } from '@gatehouse/contract/allowed-models';
+import type { ActingUsers } from '@gatehouse/contract/tenants';
 import type { PolicyIndex } from '../policies/matching.ts';
 import type { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { maxStoredDays } from '../bounds.ts';
@@ -21,6 +22,10 @@ export interface TenantSettings {
   ownKeys: readonly TenantProviderKey[];
   /** Its policies, and those of the owner for it; null without any. */
   policies: PolicyIndex | null;
+  /** Whether the tenant has a directory of users. */
+  hasUsers: boolean;
+  /** The users of runs. */
+  actingUsers: ActingUsers;
 }
 
 /** A tenant's own key for a provider. */

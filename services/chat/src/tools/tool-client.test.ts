@@ -4,7 +4,14 @@ import { continueTrace } from '@gatehouse/kit/trace-context';
 import { ToolClient } from './tool-client.ts';
 
 const actor = {
-  ...{ tenantId: 't', userId: 'ann', apiKeyId: null, sees: '', proofFor: () => Promise.resolve('') },
+  ...{
+    tenantId: 't',
+    userId: 'ann',
+    apiKeyId: null,
+    groups: [],
+    sees: '',
+    proofFor: () => Promise.resolve(''),
+  },
   ...{ requestId: 'r', trace: continueTrace(undefined) },
 };
 

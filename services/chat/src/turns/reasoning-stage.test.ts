@@ -21,6 +21,7 @@ const catalogue = Catalogue.parse({
   ],
 });
 const actor = {
+  groups: [],
   ...{ tenantId: 't', userId: 'ann', apiKeyId: null },
   ...{ requestId: 'r', trace: continueTrace(undefined) },
 };
@@ -77,7 +78,14 @@ async function lookedUp({
         client,
       },
       source: facts.source({ release: () => undefined }),
-      settings: { ...settings, unleasedRequests: 0n, ownKeys: [], policies: null },
+      settings: {
+        ...settings,
+        unleasedRequests: 0n,
+        ownKeys: [],
+        policies: null,
+        hasUsers: false,
+        actingUsers: 'any' as const,
+      },
       ...{ arrivedAt: 0, admission: new Admission(), signal: new AbortController().signal },
     },
     facts,

@@ -144,7 +144,7 @@ async function setUp(
   const source = request.source({ release: () => undefined });
   const target = modelTarget(catalogue, 'm', null);
   const log = createLogger('test', 'silent');
-  const actor = { ...run.identity, trace };
+  const actor = { ...run.identity, trace, groups: [] };
   const settings = {
     allowedModels: null,
     previewChars: 0,
@@ -155,7 +155,14 @@ async function setUp(
   };
   const entrance = {
     ...{ dialect: dialects.chat, source, target, actor, channel: 'webhook', arrivedAt: monotonicMs() },
-    settings: { ...settings, unleasedRequests: 0n, ownKeys: [], policies: null },
+    settings: {
+      ...settings,
+      unleasedRequests: 0n,
+      ownKeys: [],
+      policies: null,
+      hasUsers: false,
+      actingUsers: 'any' as const,
+    },
     ...{ admission: new Admission(), signal: new AbortController().signal },
   };
   const started = {

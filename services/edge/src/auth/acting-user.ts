@@ -1,20 +1,49 @@
 import type { Route } from '@gatehouse/contract/routes';
 import type { Principal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
+import type { RequestIds } from './authenticator.ts';
 
 export const actingUserHeader = 'x-service-user-id';
 
 const printable = /^[\x20-\x7e]{1,255}$/;
 
+/** Finds users of a tenant's directory by their names; null for a name outside it. Throws `user_blocked`. */
+export interface UserFinder {
+  find: (
+    tenantId: string,
+    name: string,
+    ids: RequestIds,
+  ) => { userId: string } | null | Promise<{ userId: string } | null>;
+}
+
+type ValuesOf = (header: string) => readonly string[] | undefined;
+
 /** Principal with the user the request acts for, on routes with one. Throws as `actingUser`. */
-export function withActingUser(
-  principal: Principal,
-  route: Route,
-  valuesOf: (header: string) => readonly string[] | undefined,
-): Principal {
+export function withActingUser(principal: Principal, route: Route, valuesOf: ValuesOf): Principal {
   if (!route.actingUser) return principal;
   const user = actingUser(valuesOf(actingUserHeader), principal.boundUser);
   return user === principal.userId ? principal : { ...principal, userId: user };
+}
+
+/**
+ * The same for a tenant with a directory of users: the key's user and the acting one by
+ * their ids in the directory. Also throws `user_blocked`.
+ */
+export async function withDirectoryUsers(
+  users: UserFinder,
+  principal: Principal & { tenantId: string },
+  { route, valuesOf }: { route: Route; valuesOf: ValuesOf },
+  ids: RequestIds,
+): Promise<Principal> {
+  const idOf = async (name: string): Promise<string> =>
+    (await users.find(principal.tenantId, name, ids))?.userId ?? name;
+  const { boundUser: boundName } = principal;
+  const boundUser = boundName === null ? null : await idOf(boundName);
+  const [value, another] = route.actingUser ? (valuesOf(actingUserHeader) ?? []) : [];
+  // A malformed header names no user; its check refuses the request.
+  const isName = value !== undefined && another === undefined && printable.test(value);
+  const named = isName ? [await idOf(value)] : valuesOf(actingUserHeader);
+  return withActingUser({ ...principal, boundUser, userId: boundUser }, route, () => named);
 }
 
 /**

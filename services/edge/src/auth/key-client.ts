@@ -63,6 +63,7 @@ function toChecked(key: AuthenticatedKey, subjects: readonly string[] | null): C
       userId: key.userId ?? null,
       ...(key.sessionId !== undefined && { sessionId: key.sessionId }),
       ...(key.confirmed === true && { isConfirmed: true }),
+      ...(key.hasUsers === true && { hasUsers: true }),
     },
     tenantStatus: key.tenantId === '' ? 'active' : key.tenantStatus,
     expiresAtMs: key.expiresAt?.getTime() ?? Infinity,

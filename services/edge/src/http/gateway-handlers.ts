@@ -7,12 +7,18 @@ import { isSignatureHeader } from '@gatehouse/contract/signature-headers';
 import { clientIpHeader } from '@gatehouse/http/client-ip';
 import { checkAccess } from '@gatehouse/http/principal-check';
 import { doorHeaders, sendError, closeWhenEarly, endAnswer } from '@gatehouse/http/reply';
+import type { UserDirectory } from '@gatehouse/shell/user-directory';
 import type { LocalAssertion } from '@gatehouse/identity/local-assertion';
 import type { Principal } from '@gatehouse/identity/principal';
 import type { Signer } from '@gatehouse/identity/signer';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
-import { withActingUser, actingUserHeader, checkActingUserHeader } from '../auth/acting-user.ts';
+import {
+  withActingUser,
+  withDirectoryUsers,
+  actingUserHeader,
+  checkActingUserHeader,
+} from '../auth/acting-user.ts';
 import { missingKey, type Authenticator } from '../auth/authenticator.ts';
 import { clientIp, type IsTrustedProxy } from '../auth/client-ip.ts';
 import { invalidSession, type SessionReader } from '../auth/session-reader.ts';
@@ -46,6 +52,7 @@ import express from 'express';
 
 export interface GatewayOptions {
   authenticator: Authenticator;
+  users: UserDirectory;
   sessions: SessionReader;
   signer: Signer;
   forwarder: Forwarder;
@@ -115,7 +122,7 @@ export class Gateway {
     response: ServerResponse,
     { entry, match }: { entry: AccessEntry; match: Match },
   ): Promise<void> | undefined {
-    const { cors } = this.#options;
+    const { cors, users } = this.#options;
     refuseUpgrade(request);
     const preflight = cors === null ? null : findPreflight(request, cors, this.#matcher);
     if (preflight !== null) {
@@ -140,8 +147,14 @@ export class Gateway {
     const admit = (principal: Principal): Promise<void> | undefined => {
       entry.principal = principal;
       checkAccess(principal, route.access);
-      entry.principal = withActingUser(principal, route, target.valuesOf);
-      return this.#forward(request, response, { entry, target });
+      const forward = (acting: Principal): Promise<void> | undefined => {
+        entry.principal = acting;
+        return this.#forward(request, response, { entry, target });
+      };
+      const { tenantId } = principal;
+      if (principal.hasUsers !== true || tenantId === null)
+        return forward(withActingUser(principal, route, target.valuesOf));
+      return withDirectoryUsers(users, { ...principal, tenantId }, target, entry).then(forward);
     };
     const known = this.#authenticate(request, target, { authorization, entry });
     return known instanceof Promise ? known.then(admit) : admit(known);

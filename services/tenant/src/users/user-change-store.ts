@@ -33,7 +33,7 @@ export interface NamedUser {
   name: string;
 }
 
-/** A change by one side, which makes a user of this name if there is none. */
+/** A change by one side. It makes a missing user. */
 export interface UserChange extends NamedUser {
   source: UserSource;
   fields: UserFields;

@@ -47,9 +47,9 @@ export function userHandlers(dependencies: UserDependencies): Record<string, Han
 
     'users.put': (call: Call<PutUser>) => {
       const named = namedUser(call);
-      const { aliases, display_name: displayName, emails, groups: given, status } = call.body;
+      const { aliases, display_name: displayName, emails, groups: groupNames, status } = call.body;
       const isBlocked = status === undefined ? undefined : status === 'blocked';
-      const fields = { aliases, displayName, emails, groups: given, isBlocked };
+      const fields = { aliases, displayName, emails, groups: groupNames, isBlocked };
       return changes.change(call, async (db) => {
         const changed = await changeUser(db, keyRing, { ...named, source: 'api', fields });
         return {

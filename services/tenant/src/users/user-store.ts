@@ -85,16 +85,16 @@ export class UserStore extends Store {
     }
     const isFiltered = group !== null && (q !== null || isBlocked !== null);
     const most = isFiltered ? maxLooked : limit + 1;
-    const found = await newestIds(db, tenantId, { group, isBlocked, before, most });
+    const candidates = await newestIds(db, tenantId, { group, isBlocked, before, most });
     const rows = await db.all<User>(
       `select ${userColumns} from tenant.users u
        where u.id = any($1::uuid[]) and u.user_id is not null and ($2::boolean is null or (u.blocked_by <> '{}') = $2)
          and ($3::text is null or lower(u.display_name) ^@ lower($3) or exists (
            select from tenant.user_names n where n.person_id = u.id and n.folded ^@ lower($3)))
        order by u.id desc limit $4`,
-      [found.map(({ id }) => id), isBlocked, q, limit + 1],
+      [candidates.map(({ id }) => id), isBlocked, q, limit + 1],
     );
-    return { rows, lookedTo: found.length === most ? (found.at(-1)?.id ?? null) : null };
+    return { rows, lookedTo: candidates.length === most ? (candidates.at(-1)?.id ?? null) : null };
   }
 
   /** The user with one of these folded names or hashes; null without one. */

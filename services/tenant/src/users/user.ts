@@ -41,7 +41,7 @@ export interface UserFields {
   isBlocked?: boolean | undefined;
 }
 
-/** A user before and after a change; null where there was none. */
+/** A user before and after a change; null for a new one. */
 export interface ChangedUser {
   before: User | null;
   after: User;

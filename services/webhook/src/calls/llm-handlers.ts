@@ -149,7 +149,7 @@ async function accept(
   }
   let call: NewCall;
   try {
-    const made = await newCall(dependencies, { endpoint, request, body, id, bodySha256, keys });
+    const made = await newCall(dependencies, { endpoint, request, body, id, bodySha256, keys, context });
     if ('handshake' in made) return shaken(made.handshake);
     call = made.call;
     if (call.mode === 'async') await room.assert(call.tenantId);
@@ -205,7 +205,7 @@ async function countRequest(
 }
 
 async function newCall(
-  { guard, texts, templates, hops }: LlmDependencies,
+  { guard, texts, templates, tenants, hops }: LlmDependencies,
   asking: {
     endpoint: SealedEndpoint;
     request: IncomingMessage;
@@ -213,6 +213,7 @@ async function newCall(
     id: string | null;
     bodySha256: Buffer;
     keys: readonly CallKey[];
+    context: RawCall;
   },
 ): Promise<{ call: NewCall } | { handshake: HandshakeAnswer }> {
   const { endpoint, body, id: deliveryId, bodySha256, keys } = asking;
@@ -220,6 +221,8 @@ async function newCall(
   const parsed = await readInput(templates, endpoint, asking.request, body);
   if ('handshake' in parsed) return parsed;
   const { input } = parsed;
+  const userId =
+    input.user_id === undefined ? null : await tenants.activeUser(tenantId, input.user_id, asking.context);
   if (input.callback_url !== undefined) await guard.check(input.callback_url, 'callback_url');
   const id = newId();
   const call = {
@@ -231,7 +234,7 @@ async function newCall(
     deliveryId,
     bodySha256,
     mode: input.mode ?? endpoint.mode,
-    userId: input.user_id ?? null,
+    userId,
     sessionId: input.session_id ?? null,
     metadata: input.metadata ?? {},
     callbackUrl: input.callback_url ?? endpoint.callback_url,

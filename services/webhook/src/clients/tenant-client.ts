@@ -1,5 +1,6 @@
 import { ActiveTenants, type SettingsCaller } from '@gatehouse/grpc/active-tenants';
 import type { RpcClient } from '@gatehouse/grpc/client';
+import { UserDirectory } from '@gatehouse/shell/user-directory';
 import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { AppError } from '@gatehouse/kit/errors';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
@@ -8,19 +9,23 @@ import { platformId } from '../shared/ref.ts';
 /** The settings of a tenant for webhook. */
 export interface WebhookSettings {
   retentionDays: number;
+  /** Whether the tenant has a directory of users. */
+  hasUsers: boolean;
 }
 
 /** Settings of active tenants, with the rules of {@link ActiveTenants}. */
 export class TenantClient {
   readonly #tenants: ActiveTenants<WebhookSettings>;
+  readonly #users: UserDirectory;
 
   constructor(peer: RpcClient<TenantServiceClient>, changes: ChangeWatch) {
+    this.#users = new UserDirectory(peer, changes);
     this.#tenants = new ActiveTenants({
       changes,
       load: async (tenantId, context) => {
         const request = { tenantId, omitLimitedKeys: true };
-        const { status, retentionDays } = await peer.call('getTenantSettings', request, context);
-        return { settings: { retentionDays }, status };
+        const { status, retentionDays, hasUsers } = await peer.call('getTenantSettings', request, context);
+        return { settings: { retentionDays, hasUsers }, status };
       },
     });
   }
@@ -45,5 +50,17 @@ export class TenantClient {
   /** The settings of an active tenant. Throws as {@link assertActive}. */
   settingsOf(tenantId: string, caller?: SettingsCaller): Promise<WebhookSettings> {
     return this.#tenants.get(tenantId, caller);
+  }
+
+  /** The id of a user of an active tenant, by any name. Throws `user_blocked`, and as {@link assertActive}. */
+  async activeUser(tenantId: string, name: string, caller?: SettingsCaller): Promise<string> {
+    if (!(await this.settingsOf(tenantId, caller)).hasUsers) return name;
+    return (await this.#users.find(tenantId, name, caller))?.userId ?? name;
+  }
+
+  /** Likewise, of a blocked user too. */
+  async userOf(tenantId: string, name: string, caller?: SettingsCaller): Promise<string> {
+    const { hasUsers } = await this.settingsOf(tenantId, caller);
+    return hasUsers ? this.#users.idOf(tenantId, name, caller) : name;
   }
 }

@@ -147,7 +147,7 @@ function isOlder(sentAtMs: number | undefined, { createdAt }: Channel): boolean 
 
 /** Null if the tenant has the channel no more. */
 async function take(
-  { messages, texts, room, queue }: MessageDependencies,
+  { messages, texts, tenants, room, queue }: MessageDependencies,
   channel: Channel,
   message: SentOnMessage,
   retentionDays: number,
@@ -156,6 +156,7 @@ async function take(
   await room.assert(tenantId);
   const { sender, position, conversation, hasAttachment, hops } = message;
   const text = withQuotes(message.text, message.quoted);
+  const userId = await tenants.userOf(tenantId, actingUserOf(channel, sender.id));
   return messages.take(
     {
       ...{
@@ -170,7 +171,7 @@ async function take(
       externalId: toPgText(message.externalId),
       keys: message.keys.map(toPgText),
       conversation: { id: newId(), group: conversation.group, externalId: toPgText(conversation.externalId) },
-      userId: actingUserOf(channel, sender.id),
+      userId,
       senderName: sender.name === null ? null : toPgText(sender.name.slice(0, maxNameChars)),
       text: text === null ? null : texts.messages.seal({ tenantId, id }, text),
       textBytes: Buffer.byteLength(text ?? ''),

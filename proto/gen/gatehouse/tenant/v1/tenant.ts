@@ -59,6 +59,32 @@ export namespace Resource {
   export type UNRECOGNIZED = typeof Resource.UNRECOGNIZED;
 }
 
+export interface ResolveUserRequest {
+  tenantId: string;
+  name: string;
+}
+
+export interface ResolveUserResponse {
+  /** Absent for a name outside the directory. */
+  user?: DirectoryUser | undefined;
+}
+
+export interface DirectoryUser {
+  /** A UUID, which stays when the data of a blocked user is deleted. */
+  id: string;
+  /** The id by which services know the user. */
+  userId: string;
+  blocked: boolean;
+  /** In the order of their names; at most 100. */
+  groups: UserGroup[];
+}
+
+export interface UserGroup {
+  /** A UUID, which stays when the group gets another name. */
+  id: string;
+  name: string;
+}
+
 export interface DescribeTenantsRequest {
   ids: string[];
   /** In place of ids: the tenant with this slug. */
@@ -106,8 +132,9 @@ export interface ListChangesResponse {
    */
   startsOver: boolean;
   /**
-   * The 16 characters between the first two underscores of the text of a changed key, or the UUID of a tenant whose
-   * settings have changed.
+   * The 16 characters between the first two underscores of the text of a changed key; the UUID of a tenant whose settings
+   * have changed, or of a changed user or group; the hexadecimal SHA-256 of tenant, space and lower-case name for a name
+   * that means another user now.
    */
   subjects: string[];
 }
@@ -183,7 +210,11 @@ export interface AuthenticatedKey {
    * Set if a person has made the key for themselves, or given it to a program: `id` is then that of the key that it was
    * made with.
    */
-  confirmed?: boolean | undefined;
+  confirmed?:
+    | boolean
+    | undefined;
+  /** Whether the tenant has users in its directory: then names of users are looked up there. */
+  hasUsers?: boolean | undefined;
 }
 
 export interface GetTenantSettingsRequest {
@@ -249,6 +280,10 @@ export interface GetTenantSettingsResponse {
   contentFull: boolean;
   /** The enabled policies of the tenant, and those of the owner that hold for it; at most 40. */
   policies: Policy[];
+  /** As in AuthenticatedKey. */
+  hasUsers: boolean;
+  /** The users of runs: "any", "required" or "known". Empty if sent by the previous release: "any". */
+  actingUsers: string;
 }
 
 /** Limits and a budget of the runs that it selects. */
@@ -439,6 +474,245 @@ export interface SettleResponse {
 export interface AllowedModels {
   ids: string[];
 }
+
+function createBaseResolveUserRequest(): ResolveUserRequest {
+  return { tenantId: "", name: "" };
+}
+
+export const ResolveUserRequest: MessageFns<ResolveUserRequest> = {
+  encode(message: ResolveUserRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.tenantId !== "") {
+      writer.uint32(10).string(message.tenantId);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ResolveUserRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseResolveUserRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.tenantId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseResolveUserResponse(): ResolveUserResponse {
+  return { user: undefined };
+}
+
+export const ResolveUserResponse: MessageFns<ResolveUserResponse> = {
+  encode(message: ResolveUserResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.user !== undefined) {
+      DirectoryUser.encode(message.user, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ResolveUserResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseResolveUserResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.user = DirectoryUser.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDirectoryUser(): DirectoryUser {
+  return { id: "", userId: "", blocked: false, groups: [] };
+}
+
+export const DirectoryUser: MessageFns<DirectoryUser> = {
+  encode(message: DirectoryUser, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.userId !== "") {
+      writer.uint32(18).string(message.userId);
+    }
+    if (message.blocked !== false) {
+      writer.uint32(24).bool(message.blocked);
+    }
+    for (const v of message.groups) {
+      UserGroup.encode(v!, writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DirectoryUser {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDirectoryUser();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.userId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.blocked = reader.bool();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.groups.push(UserGroup.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseUserGroup(): UserGroup {
+  return { id: "", name: "" };
+}
+
+export const UserGroup: MessageFns<UserGroup> = {
+  encode(message: UserGroup, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UserGroup {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUserGroup();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
 
 function createBaseDescribeTenantsRequest(): DescribeTenantsRequest {
   return { ids: [], slug: undefined };
@@ -1217,6 +1491,7 @@ function createBaseAuthenticatedKey(): AuthenticatedKey {
     expiresAt: undefined,
     sessionId: undefined,
     confirmed: undefined,
+    hasUsers: undefined,
   };
 }
 
@@ -1251,6 +1526,9 @@ export const AuthenticatedKey: MessageFns<AuthenticatedKey> = {
     }
     if (message.confirmed !== undefined) {
       writer.uint32(80).bool(message.confirmed);
+    }
+    if (message.hasUsers !== undefined) {
+      writer.uint32(88).bool(message.hasUsers);
     }
     return writer;
   },
@@ -1346,6 +1624,14 @@ export const AuthenticatedKey: MessageFns<AuthenticatedKey> = {
             }
 
             message.confirmed = reader.bool();
+            continue;
+          }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.hasUsers = reader.bool();
             continue;
           }
         }
@@ -1473,6 +1759,8 @@ function createBaseGetTenantSettingsResponse(): GetTenantSettingsResponse {
     unleasedRequests: 0n,
     contentFull: false,
     policies: [],
+    hasUsers: false,
+    actingUsers: "",
   };
 }
 
@@ -1526,6 +1814,12 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
     }
     for (const v of message.policies) {
       Policy.encode(v!, writer.uint32(162).fork()).join();
+    }
+    if (message.hasUsers !== false) {
+      writer.uint32(128).bool(message.hasUsers);
+    }
+    if (message.actingUsers !== "") {
+      writer.uint32(138).string(message.actingUsers);
     }
     return writer;
   },
@@ -1663,6 +1957,22 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
             }
 
             message.policies.push(Policy.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 16: {
+            if (tag !== 128) {
+              break;
+            }
+
+            message.hasUsers = reader.bool();
+            continue;
+          }
+          case 17: {
+            if (tag !== 138) {
+              break;
+            }
+
+            message.actingUsers = reader.string();
             continue;
           }
         }
@@ -3142,6 +3452,20 @@ export const TenantServiceService = {
     responseDeserialize: (value: Buffer): ListChangesResponse => ListChangesResponse.decode(value),
   },
   /**
+   * Returns the user with a name: the user id or an alias, in any case. Callers: chat, edge, webhook. A name outside the
+   * directory is no error. Changes of the answer are in ListChanges: by the hash of the name, and by the ids of the user
+   * and its groups.
+   */
+  resolveUser: {
+    path: "/gatehouse.tenant.v1.TenantService/ResolveUser" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ResolveUserRequest): Buffer => Buffer.from(ResolveUserRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ResolveUserRequest => ResolveUserRequest.decode(value),
+    responseSerialize: (value: ResolveUserResponse): Buffer => Buffer.from(ResolveUserResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ResolveUserResponse => ResolveUserResponse.decode(value),
+  },
+  /**
    * Leases parts of the limits of a tenant to a replica, which spends them without further calls. Caller: chat. Returns
    * one grant for each ask, in order. FAILED_PRECONDITION if `sequence` is not above the last one of the holder, so
    * that a delayed copy of an abandoned call has no effect. PERMISSION_DENIED (`tenant_suspended`) if an ask has needs
@@ -3234,6 +3558,12 @@ export interface TenantServiceServer extends UntypedServiceImplementation {
    * Callers: chat, edge, memory, webhook. Any replica continues from the position of another one.
    */
   listChanges: handleUnaryCall<ListChangesRequest, ListChangesResponse>;
+  /**
+   * Returns the user with a name: the user id or an alias, in any case. Callers: chat, edge, webhook. A name outside the
+   * directory is no error. Changes of the answer are in ListChanges: by the hash of the name, and by the ids of the user
+   * and its groups.
+   */
+  resolveUser: handleUnaryCall<ResolveUserRequest, ResolveUserResponse>;
   /**
    * Leases parts of the limits of a tenant to a replica, which spends them without further calls. Caller: chat. Returns
    * one grant for each ask, in order. FAILED_PRECONDITION if `sequence` is not above the last one of the holder, so
@@ -3337,6 +3667,26 @@ export interface TenantServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListChangesResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Returns the user with a name: the user id or an alias, in any case. Callers: chat, edge, webhook. A name outside the
+   * directory is no error. Changes of the answer are in ListChanges: by the hash of the name, and by the ids of the user
+   * and its groups.
+   */
+  resolveUser(
+    request: ResolveUserRequest,
+    callback: (error: ServiceError | null, response: ResolveUserResponse) => void,
+  ): ClientUnaryCall;
+  resolveUser(
+    request: ResolveUserRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ResolveUserResponse) => void,
+  ): ClientUnaryCall;
+  resolveUser(
+    request: ResolveUserRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ResolveUserResponse) => void,
   ): ClientUnaryCall;
   /**
    * Leases parts of the limits of a tenant to a replica, which spends them without further calls. Caller: chat. Returns
