@@ -36,6 +36,8 @@ export const attemptMs = 15_000;
 export const leaseS = 30;
 /** Pause if no attempt was made, or the provider limits for an unknown time. */
 export const pauseS = 5;
+/** Overdue answers of calls of a tenant whose jobs one round queues again; more follow. */
+export const answersOfTenant = 100;
 /** Work of an inactive tenant is looked at again after it. */
 export const suspendedS = 300;
 /** Requests to one target at a time, of all replicas together. */

@@ -28,11 +28,15 @@ interface AnswerMessages {
 
 /** Answers of calls for conversations, of one tenant at a time. */
 export class AnswerStore extends Store {
-  /** Null for an answer that is stored in its conversation, or has failed to be. */
+  /**
+   * Null for an answer that is stored in its conversation, or has failed to be. So is one that waits for the end of a
+   * transfer, which queues it again: until then its channel may still be of the other tenant.
+   */
   find(tenantId: string, callId: string): Promise<PendingAnswer | null> {
     return this.tenant(tenantId).first(
       `select id, tenant_id as "tenantId", user_id as "userId", hops, result, deliver_to as "deliverTo"
-        from webhook.calls where id = $1 and channel_delivery = 'pending' and status = 'succeeded'`,
+        from webhook.calls as c where id = $1 and channel_delivery = 'pending' and status = 'succeeded'
+          and exists (select from webhook.endpoints as e where e.id = c.endpoint_id and not e.closed)`,
       [callId],
     );
   }

@@ -2,7 +2,7 @@ import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import { deleteEmpty } from './message-store.ts';
 import type { Ref } from '../shared/ref.ts';
-import { batchRows } from '../bounds.ts';
+import { answersOfTenant, batchRows } from '../bounds.ts';
 
 /**
  * Conversations with messages overdue for `seconds`, of any tenant; each once a minute, and those first that were not
@@ -25,12 +25,24 @@ export function findOverdueConversations(
   );
 }
 
-/** Up to `limit` calls of any tenant with answers overdue in their conversation. */
+/**
+ * Up to `limit` calls with answers overdue in their conversation: the oldest of each tenant first, so that no tenant
+ * keeps those of others from being found.
+ */
 export function findOverdueAnswers(pool: Pool, limit: number): Promise<Ref[]> {
+  const isPending = `c.channel_delivery = 'pending' and c.status = 'succeeded'`;
   return pool.all(
-    `select tenant_id as "tenantId", id from webhook.calls
-     where channel_delivery = 'pending' and status = 'succeeded' and finished_at < now() - interval '30 seconds'
-     order by finished_at limit $1`,
+    `with recursive tenants as (
+       (select c.tenant_id from webhook.calls as c where ${isPending} order by c.tenant_id limit 1)
+       union all
+       select (select c.tenant_id from webhook.calls as c where ${isPending} and c.tenant_id > tenants.tenant_id
+         order by c.tenant_id limit 1)
+       from tenants where tenants.tenant_id is not null)
+     select tenant_id as "tenantId", id from tenants cross join lateral (
+       select id, row_number() over (order by finished_at) as place from webhook.calls as c
+       where c.tenant_id = tenants.tenant_id and ${isPending} and finished_at < now() - interval '30 seconds'
+       order by finished_at limit ${answersOfTenant}) as overdue
+     order by place, random() limit $1`,
     [limit],
   );
 }

@@ -150,8 +150,9 @@ export class MessageStore extends Store {
   }
 
   /**
-   * Removes up to `limit` messages of a user from before a time, with the replies to them, and what is left empty;
-   * returns how many.
+   * Removes up to `limit` messages of a user from before a time, with the replies to them and, in the conversations of the
+   * user, what belongs to no user; and what is left empty. Messages of others stay, in a conversation of no user then.
+   * Returns how many are removed.
    */
   forget(
     { tenantId, userId, before }: { tenantId: string; userId: string; before: Date },
@@ -162,21 +163,33 @@ export class MessageStore extends Store {
       const { rowCount } = await db.query(
         `with gone as (
            delete from webhook.channel_messages where id = any (array(
-             select id from webhook.channel_messages
-             where tenant_id = $1 and user_id = $2 and created_at <= $3 limit $4))
+             (select id from webhook.channel_messages
+              where tenant_id = $1 and user_id = $2 and created_at <= $3 limit $4)
+             union all
+             (select m.id from webhook.conversations as c join webhook.channel_messages as m on m.conversation_id = c.id
+              where c.tenant_id = $1 and c.user_id = $2 and m.user_id is null and m.created_at <= $3 limit $4)
+             limit $4))
            returning turn_id),
          turns as (delete from webhook.channel_turns where id in (select turn_id from gone))
          select from gone`,
         [tenantId, userId, before, limit],
       );
-      const { rows: inserted } = await db.query<{ id: string }>(
-        `select id from webhook.conversations where tenant_id = $1 and user_id = $2 and not exists (
-          select from webhook.channel_messages as m where m.conversation_id = conversations.id)`,
+      // A message holds its conversation while it is stored: only a later statement sees it.
+      await db.query(
+        'select from webhook.conversations where tenant_id = $1 and user_id = $2 order by id for update',
+        [tenantId, userId],
+      );
+      const left = await db.all<{ id: string }>(
+        `update webhook.conversations as c set user_id = null
+         where tenant_id = $1 and user_id = $2 and not exists (
+           select from webhook.channel_messages as m
+           where m.conversation_id = c.id and (m.user_id = $2 or m.user_id is null))
+         returning id`,
         [tenantId, userId],
       );
       await deleteEmpty(
         db,
-        inserted.map(({ id }) => id),
+        left.map(({ id }) => id),
       );
       return rowCount ?? 0;
     });

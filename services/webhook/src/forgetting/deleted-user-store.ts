@@ -39,8 +39,8 @@ export function usersDeletedSince(db: Queryable, transferId: string): Promise<De
 }
 
 /**
- * Deletes a batch of what users of `tenantId` did in these endpoints and channels of the transaction's tenant. Returns
- * whether there is more.
+ * Deletes a batch of what users of `tenantId` did in these endpoints and channels of the transaction's tenant, as a
+ * deletion without a transfer does. Returns whether there is more.
  */
 export async function deleteOf(
   db: Queryable,
@@ -77,5 +77,24 @@ export async function deleteOf(
      select count(*)::integer as count from messages`,
     [...values, channels],
   );
-  return calls.rowCount === deletedRows || messages.rows[0]?.count === deletedRows;
+  const answers = await db.query(
+    `with ${gone('webhook.conversations where instance_id = any ($4)')}
+     delete from webhook.channel_messages where id = any (array(
+       select m.id from webhook.conversations as c join gone using (user_id)
+         join webhook.channel_messages as m on m.conversation_id = c.id
+       where c.instance_id = any ($4) and m.user_id is null and m.created_at <= gone.requested_at limit ${deletedRows}))`,
+    [...values, channels],
+  );
+  const counts = [calls.rowCount, messages.rows[0]?.count, answers.rowCount];
+  if (counts.includes(deletedRows)) return true;
+  // Empty ones are deleted by the upkeep.
+  await db.query(
+    `with ${gone('webhook.conversations where instance_id = any ($4)')}
+     update webhook.conversations as c set user_id = null from gone
+     where c.user_id = gone.user_id and c.instance_id = any ($4) and not exists (
+       select from webhook.channel_messages as m
+       where m.conversation_id = c.id and (m.user_id = c.user_id or m.user_id is null))`,
+    [...values, channels],
+  );
+  return false;
 }

@@ -15,6 +15,7 @@ import {
   closeLocked,
   endpointsInUse,
   openLocked,
+  pendingAnswers,
   queuedCalls,
   waitingConversations,
   useAgent,
@@ -178,6 +179,8 @@ export class Moves {
     const [endpoints, channels] = owners(transfer);
     for (const callId of await queuedCalls(db, endpoints))
       await jobs.add(db, { task: 'run_call', tenantId, ids: { callId }, key: callId });
+    for (const callId of await pendingAnswers(db, endpoints))
+      await jobs.add(db, { task: 'deliver_answer', tenantId, ids: { callId }, key: callId });
     for (const channelId of channels)
       await jobs.add(db, { task: 'check_channel', tenantId, ids: { channelId }, key: channelId });
     const waiting = await waitingConversations(db, channels);

@@ -1,4 +1,5 @@
 import type { Queryable } from '@gatehouse/pg/pool';
+import { batchRows } from '../bounds.ts';
 
 /** How endpoints and channels of a tenant are in use, and by which agent. The tenant of the transaction decides which rows are seen. */
 
@@ -33,6 +34,16 @@ export function endpointsInUse(db: Queryable, ids: readonly string[]): Promise<b
 export async function queuedCalls(db: Queryable, ids: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `select id from webhook.calls where endpoint_id = any ($1) and status = 'queued' order by id`,
+    [ids],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Calls of endpoints with answers not yet in their conversation; the upkeep finds further ones. */
+export async function pendingAnswers(db: Queryable, ids: readonly string[]): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `select id from webhook.calls
+     where endpoint_id = any ($1) and channel_delivery = 'pending' and status = 'succeeded' limit ${batchRows}`,
     [ids],
   );
   return rows.map(({ id }) => id);
