@@ -68,6 +68,15 @@ function grantIn(tenant: string, mappings: readonly Mapping[], userId: string | 
   return { tenant, role, scopes, userId: role === 'user' ? userId : null };
 }
 
+/** The groups in the claims of a person; null if they are unreadable. */
+export function groupsIn(
+  claims: Claims,
+  { groups_claim: name }: Pick<IssuerSettings, 'groups_claim'>,
+): string[] | null {
+  const groups = groupsOf(claims, name);
+  return Array.isArray(groups) ? groups : null;
+}
+
 function matches({ group, claim }: Mapping, claims: Claims, groups: ReadonlySet<string>): boolean {
   if (group !== undefined) return groups.has(group);
   return claim !== undefined && [claimAt(claims, claim.name)].flat().includes(claim.value);

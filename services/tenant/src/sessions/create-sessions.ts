@@ -8,6 +8,7 @@ import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import { ApiKeySystemStore } from '../keys/api-key-system-store.ts';
 import { LastUseWriter } from '../keys/last-use-writer.ts';
 import { createLookup } from '../keys/lookup.ts';
+import { noteLogin } from '../users/login-user-store.ts';
 import { authenticateSession } from './authenticate-session-rpc.ts';
 import { BrowserSessions } from './browser-session-handlers.ts';
 import { createIssuerLogins } from './create-issuer-logins.ts';
@@ -25,7 +26,7 @@ import type { BaseDependencies } from '../shared/base-dependencies.ts';
 /** Sessions of people who use pages of the gateway in a browser. */
 export function createSessions(shell: Shell, base: BaseDependencies) {
   const { log } = shell;
-  const { config, app, system, logins: gate, proved, known, unknown, changes, recordChange } = base;
+  const { config, app, system, logins: gate, proved, known, unknown, changes, keyRing, recordChange } = base;
   const { PUBLIC_URL: publicUrl } = config;
   const systemStore = new SessionSystemStore(system);
   const finderOf = (pool: Pool) => {
@@ -39,6 +40,7 @@ export function createSessions(shell: Shell, base: BaseDependencies) {
   const sessions = new SessionChangeStore({
     ...{ app, proved, record: recordChange, deviceKeySeconds: config.CLI_KEY_TTL },
     noteNetwork: (network) => noted.note(network),
+    noteUser: (db, user) => noteLogin(db, keyRing, user),
   });
   const refusals = new Refusals({ service: 'tenant', system: gate, log });
   const lastUse = new LastUseWriter({ touch: (ids) => systemStore.touch(ids), log, subject: 'sessions' });

@@ -4,7 +4,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { newRandomToken, tokenSha256, tokenSha256Of } from '@gatehouse/kit/random-token';
 import { loginMinutes } from '../bounds.ts';
 import type { Claims } from '../issuers/claim-path.ts';
-import { nameOf, type GrantProblem } from '../issuers/grants.ts';
+import { groupsIn, nameOf, type GrantProblem } from '../issuers/grants.ts';
 import { IssuerError, describeFailure } from '../issuers/issuer-error.ts';
 import { claimsIn, type ConfirmedLogin, type Issuer } from '../issuers/issuer.ts';
 import { missingClaims } from '../issuers/user-info.ts';
@@ -347,6 +347,7 @@ export class IssuerLogins {
         ...{ id: newId(), tokenSha256: tokenSha256(token), tenantId, name, role, scopes, userId, loginId },
         ...{ openedBy: 'issuer', person: { iss, sub }, sid, loggedInAt },
         ...{ keyName: `${name} (${settings.name})`, createdBy: `login ${settings.name}` },
+        groups: groupsIn(claims, settings),
       },
       from,
     );

@@ -6,6 +6,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { inTenantOrder, withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { mostLoginsOfKey } from '../bounds.ts';
 import type { IssuerLogout } from '../issuers/issuer.ts';
+import type { LoginUser } from '../users/login-user-store.ts';
 import { insertApiKey, findLoginKeys } from '../keys/api-key-store.ts';
 import { keyCreated } from '../keys/key-views.ts';
 import { newApiKey, haveSameRights, type Rights } from '../keys/api-key.ts';
@@ -37,6 +38,8 @@ export interface SessionChangeOptions {
   deviceKeySeconds: number;
   /** Notes a successful login of a network. Returns at once. */
   noteNetwork: (network: string) => void;
+  /** Writes the user of a login. Throws `user_blocked`. */
+  noteUser: (db: Queryable, user: LoginUser) => Promise<void>;
 }
 
 /** Opens and ends sessions of those who have proved a key, a login or a session, with their entries in the audit log. */
@@ -59,17 +62,19 @@ export class SessionChangeStore {
 
   /**
    * Opens a session of a person with the person's key in the tenant, or with a new one of the given rights. Null if the
-   * issuer has reported a logout of the person since the login. Throws `rate_limit_exceeded` likewise.
+   * issuer has reported a logout of the person since the login. Throws `rate_limit_exceeded` likewise, and `user_blocked`.
    */
   async openForPerson(
-    { person, sid, loggedInAt, keyName, createdBy, ...login }: PersonSession,
+    { person, sid, loggedInAt, keyName, createdBy, groups, ...login }: PersonSession,
     from: From,
   ): Promise<Session | null> {
-    const { tenantId, role, scopes, userId } = login;
+    const { tenantId, role, scopes, userId, name: displayName } = login;
     const opened = await this.#change(tenantId, async (db) => {
       await lockSessions(db, tenantId);
       await holdLogouts(db, { ...person, sid });
       if (await hasLoggedOut(db, { ...person, sid }, loggedInAt)) return null;
+      if (tenantId !== null && userId !== null)
+        await this.#options.noteUser(db, { tenantId, userId, displayName, groups });
       const rights = { tenantId, role, scopes, userId };
       const key = await this.#keyOf(db, { person, rights, keyName, createdBy }, from);
       return this.#open(db, { ...login, keyId: key.id, keySecretSha256: key.secretSha256 }, from);

@@ -31,6 +31,8 @@ export interface PersonSession extends Omit<NewSession, 'keyId' | 'keySecretSha2
   /** For a key created for it. */
   keyName: string;
   createdBy: string;
+  /** The groups in the claims of the person; null if they are unreadable. */
+  groups: readonly string[] | null;
 }
 
 /** A stored session, without the hashes of its token and of the key's secret. */
