@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@gatehouse/test/eventually';
 import { TestGateway } from '@gatehouse/test/gateway';
@@ -31,6 +33,36 @@ describe.each([
     const { error } = answer.body as { error: { code: string } };
     return `${answer.status} ${error.code}`;
   };
+
+  /** The status of a request with this framing, whose body goes on until it is answered. */
+  const statusOfUpload = async (key: string, framing: string): Promise<string | undefined> => {
+    const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1').setEncoding('latin1');
+    const head = [`POST ${route} HTTP/1.1`, 'host: gateway', `authorization: Bearer ${key}`];
+    socket.write([...head, 'content-type: application/json', framing, '', ''].join('\r\n'));
+    let answer = '';
+    socket.on('data', (text: string) => (answer += text)).on('error', () => undefined);
+    const closed = once(socket, 'close');
+    const chunk = `${(256 * 1024).toString(16)}\r\n${' '.repeat(256 * 1024)}\r\n`;
+    for (let sent = 0; sent < 100 && answer === '' && !socket.destroyed; sent += 1)
+      if (framing.startsWith('transfer') && !socket.write(chunk))
+        await Promise.race([once(socket, 'drain'), closed]);
+    await eventually(() => expect(answer).not.toBe(''));
+    socket.destroy();
+    await closed;
+    return /^HTTP\/1\.1 (\d+)/.exec(answer)?.[1];
+  };
+
+  it('are counted by code and key if their bodies are too large', async () => {
+    const { userKey: key, adminKey } = await gateway.makeTenant();
+    expect(await statusOfUpload(key, 'content-length: 30000000')).toBe('413');
+    expect(await statusOfUpload(key, 'transfer-encoding: chunked')).toBe('413');
+    await eventually(async () => {
+      const usage = await gateway.call('/v1/usage/summary?group_by=error_code', { key: adminKey });
+      expect(usage.body).toMatchObject({
+        groups: [{ key: { error_code: 'payload_too_large' }, refused: 2 }],
+      });
+    });
+  });
 
   it('are counted by code and key and listed, if the key is of a tenant', async () => {
     const [narrow, revoked, ann] = [
