@@ -1,4 +1,4 @@
-import { lookupDeadlineMs } from '@gatehouse/kit/bounds';
+import { hourMs, lookupDeadlineMs } from '@gatehouse/kit/bounds';
 import type { ActingUsers } from '@gatehouse/contract/tenants';
 import { AllowedModels } from '@gatehouse/contract/allowed-models';
 import {
@@ -17,6 +17,7 @@ import { PolicyIndex } from '../policies/matching.ts';
 import { policyOf } from '../policies/policy.ts';
 import type { KeySettings, TenantProviderKey, TenantSettings } from './tenant-settings.ts';
 import type { Resource, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import { maxTenantKeys } from '../bounds.ts';
 
 /** Retention of what a deleted tenant has left. */
 const unknownTenantDays = 90;
@@ -30,7 +31,7 @@ interface Known {
 
 /** Settings of tenants and limits of their keys, with the rules of {@link ActiveTenants}. */
 export class TenantSettingsClient {
-  readonly #peer: RpcClient<TenantServiceClient>;
+  readonly #peer: Pick<RpcClient<TenantServiceClient>, 'call'>;
   readonly #tenants: ActiveTenants<Known>;
   /** Limits of a key never change. */
   readonly #keys = new OutageCache<readonly Resource[]>({
@@ -39,9 +40,14 @@ export class TenantSettingsClient {
     outageMs: settingsOutageMs,
     isOutage,
   });
+  readonly #retentions: OutageCache<number | null>;
 
-  constructor(peer: RpcClient<TenantServiceClient>, changes: ChangeWatch) {
+  constructor(peer: Pick<RpcClient<TenantServiceClient>, 'call'>, changes: ChangeWatch) {
     this.#peer = peer;
+    this.#retentions = new OutageCache<number | null>({
+      ...{ max: maxTenantKeys, freshMs: 0, outageMs: 0, isOutage },
+      watch: { changes, longestMs: hourMs, subjectsOf: (_days, tenantId) => [tenantId] },
+    });
     this.#tenants = new ActiveTenants({
       changes,
       load: (tenantId, context) => this.#loadTenant(tenantId, context),
@@ -80,9 +86,14 @@ export class TenantSettingsClient {
 
   /**
    * The current retention of a tenant, also of a suspended one, in days; null if the tenant service does not say it. As
-   * analytics has it for traces, a deleted tenant has 90 days.
+   * analytics has it for traces, a deleted tenant has 90 days. All replicas ask every ten minutes: an answer is used again
+   * while the watch knows it to be current.
    */
-  async retentionDays(tenantId: string): Promise<number | null> {
+  retentionDays(tenantId: string): Promise<number | null> {
+    return this.#retentions.get(tenantId, () => this.#loadRetention(tenantId));
+  }
+
+  async #loadRetention(tenantId: string): Promise<number | null> {
     try {
       const { settings } = await this.#loadTenant(tenantId, { deadlineMs: lookupDeadlineMs });
       const { retentionDays: days } = settings.settings;
