@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { Members } from './declared.ts';
 import { isMembers } from './differences.ts';
 import type { Kind } from './kinds.ts';
-import type { Step } from './plan.ts';
 import { isAmbiguous, type Present } from './present.ts';
 
 /** Kinds with names in place of ids elsewhere. */
@@ -62,8 +61,15 @@ export function withNames(thing: Members, declared: Members, ids: Ids): Members 
   return named;
 }
 
+/** A step with the name of its thing. */
+interface CreatingStep {
+  action: string;
+  kind: Kind;
+  identity: string;
+}
+
 /** Whether the steps create a thing of this kind and name. */
-export function createdBy(steps: readonly Step[]): (kind: Kind['name'], identity: string) => boolean {
+export function createdBy(steps: readonly CreatingStep[]): (kind: Kind['name'], identity: string) => boolean {
   const created = new Set(
     steps
       .filter(({ action }) => action === 'create')
