@@ -105,13 +105,14 @@ export function startTelegram(tokens: Set<string>): Promise<ProviderServer> {
   });
 }
 
-/** Slack, with apps that have these tokens. */
+/** Slack, with apps that have these tokens. The direct conversation with `U1` is `D1`. */
 export function startSlack(tokens: Set<string>): Promise<ProviderServer> {
   return ProviderServer.start(({ headers: { authorization = '' }, body }) => {
     if (!tokens.has(authorization.replace('Bearer ', '')))
       return { status: 200, body: { ok: false, error: 'invalid_auth' } };
     if (body['channel'] === 'C-gone') return { status: 200, body: { ok: false, error: 'channel_not_found' } };
-    return { status: 200, body: { ok: true, ts: '1700000001.000200' } };
+    const channel = String(body['channel']).replace(/^U/, 'D');
+    return { status: 200, body: { ok: true, channel, ts: '1700000001.000200' } };
   });
 }
 

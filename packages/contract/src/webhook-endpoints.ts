@@ -50,7 +50,7 @@ export const deliverTo = z
   .strictObject({
     channel_instance_id: uuid.describe('A channel of the tenant'),
     conversation: storableText(1, 255).describe(
-      "The channel's id of the conversation: Slack's of a channel, Telegram's of a chat, a `conversation_id`",
+      "The channel's id of the conversation: Slack's of a channel or a person, Telegram's of a chat, a `conversation_id`",
     ),
   })
   .describe('The conversation of a channel that answers are also sent to');

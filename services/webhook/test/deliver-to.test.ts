@@ -176,6 +176,49 @@ it('begins the conversation of its thread in Slack', async () => {
   ]);
 });
 
+it('goes to a person of Slack, and is the history of what they write back', async () => {
+  const channel = await makeSlack();
+  const endpoint = await webhooks.makeEndpoint(tenant, to(channel, 'U7'));
+  const first = await webhooks.deliver(endpoint, { body: { input: 'The queue is long' } });
+  await untilDelivery(first.body.call_id, { status: 'delivered', conversation: 'U7' });
+  const event = { type: 'message', channel_type: 'im', user: 'U7', channel: 'D7', ts: '1700000200.000100' };
+  const sent = JSON.stringify({
+    ...{ type: 'event_callback', event_id: `Ev${newId()}`, event: { ...event, text: 'How long is it?' } },
+  });
+  const headers = signed({ scheme: 'slack', secret: 'slack-signing-secret' }, sent, { id: '' });
+  await postMessage(webhooks, channel.id, { headers, body: sent });
+  await eventually(() => expect(webhooks.chat.runsOf('How long is it?')).toHaveLength(1));
+  const [run] = webhooks.chat.runsOf('How long is it?');
+  expect(JSON.parse(run?.request.requestJson ?? '')).toEqual({
+    messages: [
+      { role: 'assistant', content: 'echo: The queue is long' },
+      { role: 'user', content: 'How long is it?' },
+    ],
+  });
+  const next = await webhooks.deliver(endpoint, { body: { input: 'It is short' } });
+  await untilDelivery(next.body.call_id, { status: 'delivered' });
+  const places = slack.bodies('chat.postMessage').map(({ channel: place }) => String(place));
+  expect(places.filter((place) => place.endsWith('7'))).toEqual(['U7', 'D7', 'D7']);
+  const conversations = `/v1/channels/instances/${channel.id}/conversations`;
+  const listed = await webhooks.call('GET', conversations, { as: tenant.admin });
+  expect(listed.body.data).toMatchObject([{ external_id: 'D7', user_id: `slack:${channel.id}:U7` }]);
+});
+
+it('joins the conversation with a person of Slack who has written before', async () => {
+  const channel = await makeSlack();
+  const endpoint = await webhooks.makeEndpoint(tenant, to(channel, 'U8'));
+  const event = { type: 'message', channel_type: 'im', user: 'U8', channel: 'D8', ts: '1700000300.000100' };
+  const sent = JSON.stringify({
+    ...{ type: 'event_callback', event_id: `Ev${newId()}`, event: { ...event, text: 'Hello there' } },
+  });
+  const headers = signed({ scheme: 'slack', secret: 'slack-signing-secret' }, sent, { id: '' });
+  await postMessage(webhooks, channel.id, { headers, body: sent });
+  await eventually(async () => expect(await messagesOf(webhooks, channel, 'D8')).toHaveLength(2));
+  const { body } = await webhooks.deliver(endpoint, { body: { input: 'The queue is long' } });
+  await untilDelivery(body.call_id, { status: 'delivered' });
+  await eventually(async () => expect(await messagesOf(webhooks, channel, 'D8')).toHaveLength(3));
+});
+
 it('is found and delivered when its job was lost with a process', async () => {
   const channel = await makeGeneric();
   const endpoint = await webhooks.makeEndpoint(tenant, to(channel, 'ops'));

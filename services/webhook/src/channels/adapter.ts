@@ -72,7 +72,12 @@ export interface Reply {
 
 /** The outcome of an attempt to send. */
 export type Sent =
-  | { kind: 'sent'; externalId: string | null }
+  | {
+      kind: 'sent';
+      externalId: string | null;
+      /** The provider's id of the conversation, where the message has opened one with the named person. */
+      opened?: string;
+    }
   /** A later attempt may succeed. */
   | { kind: 'retry'; reason: string }
   /** The provider wants nothing in this conversation for a time. */

@@ -4,10 +4,11 @@ import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import type { Ref } from '../shared/ref.ts';
 
-/** A group's conversation with another id at its provider from now on. */
+/** A conversation with another id at its provider from now on: a group's, or one with a person who was named so far. */
 export interface ConversationMove {
   tenantId: string;
   instanceId: string;
+  isGroup: boolean;
   from: string;
   to: string;
 }
@@ -19,7 +20,7 @@ interface Row {
 }
 
 /**
- * Conversations of groups with a new id. Work on a conversation locks its row before it stores messages, a turn or
+ * Conversations with a new id. Work on a conversation locks its row before it stores messages, a turn or
  * replies, and follows `moved_to`: a move waits for unfinished stores, and later ones go to where the conversation goes
  * on.
  */
@@ -64,14 +65,14 @@ export class ConversationMoveStore extends Store {
 }
 
 async function moveOrJoin(db: Queryable, move: ConversationMove): Promise<string | null> {
-  const { instanceId, from, to } = move;
+  const { instanceId, isGroup, from, to } = move;
   // One move of a channel at a time, and the old id first, as messages lock both when they follow a move.
   await db.query('select from webhook.channel_instances where id = $1 for no key update', [instanceId]);
   const { rows } = await db.query<Row>(
     `select id, external_id as "externalId", moved_to as "movedTo" from webhook.conversations
-     where instance_id = $1 and is_group and external_id = any ($2)
+     where instance_id = $1 and is_group = $4 and external_id = any ($2)
      order by external_id = $3 for update`,
-    [instanceId, [from, to], to],
+    [instanceId, [from, to], to, isGroup],
   );
   const old = rows.find(({ externalId }) => externalId === from);
   const next = rows.find(({ externalId }) => externalId === to);
@@ -104,13 +105,13 @@ async function rename(db: Queryable, { id }: Row, externalId: string): Promise<v
 /** Leaves a row under the old id. */
 async function insertMoved(
   db: Queryable,
-  { tenantId, instanceId, from }: ConversationMove,
+  { tenantId, instanceId, isGroup, from }: ConversationMove,
   { id }: Row,
 ): Promise<void> {
   await db.query(
     `insert into webhook.conversations (id, tenant_id, instance_id, external_id, is_group, moved_to)
-     values ($1, $2, $3, $4, true, $5)`,
-    [newId(), tenantId, instanceId, from, id],
+     values ($1, $2, $3, $4, $6, $5)`,
+    [newId(), tenantId, instanceId, from, id, isGroup],
   );
 }
 
@@ -119,7 +120,12 @@ async function join(db: Queryable, target: Row, gone: Row): Promise<void> {
   await giveMessages(db, { from: gone.id, to: target.id });
   await db.query('update webhook.conversations set moved_to = $2 where moved_to = $1', [gone.id, target.id]);
   await db.query(
-    'update webhook.conversations set moved_to = $2, last_message_at = clock_timestamp() where id = $1',
+    `update webhook.conversations as c set user_id = gone.user_id from webhook.conversations as gone
+     where c.id = $2 and gone.id = $1 and c.user_id is null and gone.user_id is not null`,
+    [gone.id, target.id],
+  );
+  await db.query(
+    `update webhook.conversations set moved_to = $2, user_id = null, last_message_at = clock_timestamp() where id = $1`,
     [gone.id, target.id],
   );
 }

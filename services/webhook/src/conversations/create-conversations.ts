@@ -91,11 +91,15 @@ export function createConversations({ log, registry }: Shell, options: Conversat
         replies: new ReplyStore(app),
         move: (reply, { from, to }) => {
           const { tenantId, instanceId } = reply;
-          return moves.move({ tenantId, instanceId, from, to }, async (db, conversation) => {
+          return moves.move({ tenantId, instanceId, isGroup: true, from, to }, async (db, conversation) => {
             await releaseClaim(db, reply);
             await conversations.resume(db, [conversation]);
           });
         },
+        follow: ({ tenantId, instanceId, conversation: from }, to) =>
+          moves.move({ tenantId, instanceId, isGroup: false, from, to }, (db, conversation) =>
+            conversations.resume(db, [conversation]),
+          ),
         later: (conversation, afterS) =>
           withTenant(app, conversation.tenantId, (db) => conversations.send(db, conversation, afterS)),
       }),

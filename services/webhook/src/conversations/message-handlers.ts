@@ -86,7 +86,7 @@ async function receive(
   if (inbound.kind === 'challenge') return { status: 200, body: { challenge: inbound.challenge } };
   if (inbound.kind === 'moved') {
     const { from, to } = inbound;
-    await moves.move({ tenantId: channel.tenantId, instanceId: channel.id, from, to }, resume);
+    await moves.move({ tenantId: channel.tenantId, instanceId: channel.id, isGroup: true, from, to }, resume);
     metrics.taken(channel.type, 'ignored');
     return ignored;
   }

@@ -21,6 +21,8 @@ export interface SendDependencies extends Pick<Ground, 'tenants'> {
   metrics: Pick<ChannelMetrics, 'attempted'>;
   /** Lets the conversation of a reply go on under another id, where the reply is due at once. Returns false if it does already. */
   move: (reply: ClaimedReply, to: Moved) => Promise<boolean>;
+  /** Lets the conversation of a sent reply go on under the provider's id of it. */
+  follow: (reply: ClaimedReply, opened: string) => Promise<unknown>;
   /** Gets a new access token for one refused by the provider. Returns false where a new one can't help. */
   renew: (channel: ConnectedChannel) => Promise<boolean>;
   /** Goes on with a conversation in some seconds. */
@@ -35,7 +37,7 @@ const scheduleS = [1, 2, 5, 10, 20, 30, 60];
  * is sent again, once the claim of its attempt is over.
  */
 export function sendReplies(dependencies: SendDependencies): JobHandler<{ conversationId: string }> {
-  const { channels, health, replies, texts, tenants, metrics, renew, later, move } = dependencies;
+  const { channels, health, replies, texts, tenants, metrics, renew, later, move, follow } = dependencies;
   return async ({ conversationId }, { tenantId, signal, log }) => {
     for (;;) {
       signal.throwIfAborted();
@@ -60,6 +62,7 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
     switch (sent.kind) {
       case 'sent':
         await replies.sent(reply, sent.externalId);
+        if (sent.opened !== undefined) await follow(reply, sent.opened);
         return health.note(channel, { status: 'connected', status_reason: null });
       case 'rejected':
         log.warn({ message_id: reply.id, channel_id: channel.id }, 'the provider rejects a reply');

@@ -36,6 +36,7 @@ const answerShape = z.object({
   ok: z.boolean(),
   error: z.string().max(200).optional(),
   ts: z.string().max(64).optional(),
+  channel: lenient(z.string().min(1).max(64)),
 });
 
 /** Kinds of messages written by people; others are edits, deletions and news. */
@@ -97,7 +98,12 @@ export function slack({
       const [place = '', thread] = conversation.split(':');
       const body = { channel: place, text, ...(thread !== undefined && { thread_ts: thread }) };
       const { response, answer, error } = await call('chat.postMessage', body, channel, egresses);
-      if (answer?.ok === true) return { kind: 'sent', externalId: answer.ts ?? null };
+      if (answer?.ok === true) {
+        const { ts: externalId = null, channel: opened = place } = answer;
+        // A message to a person is in the direct conversation with them, from which their messages come.
+        const isPerson = /^[UW]/.test(conversation) && opened !== place;
+        return { kind: 'sent', externalId, ...(isPerson && { opened }) };
+      }
       if (response.status === 429 || error === 'ratelimited') return pausedBy(response);
       const reason = `Slack responds with ${error}.`;
       if (unauthorized.has(error)) return { kind: 'unauthorized', reason };
