@@ -83,6 +83,11 @@ const tenant: Record<string, Table> = {
     neutral: `id tenant_id tenants name per limits budget alerts enforce enabled overridden counts_since created_at
       updated_at`,
   },
+  policy_counters: {
+    personal: 'value user_id',
+    neutral: `tenant_id id policy_id api_key_id resource window_start window_end used published_percent
+      removable_at`,
+  },
   policy_overrides: {
     personal: 'value note',
     neutral: 'policy_id tenant_id amounts until created_at updated_at',

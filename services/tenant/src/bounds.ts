@@ -57,6 +57,10 @@ export const maxAliases = 8;
 
 /** Counts cost nothing: a coding agent sends 35 at once when it starts. But a tenant may have any number of keys. */
 export const countsPerMinute = { key: 600n, tenant: 6_000n };
+/** Live counters of policies; a request that needs a further one is refused. */
+export const maxCounters = { key: 100_000, tenant: 1_000_000 };
+/** Longest value of a counter of a policy, in UTF-16 code units. */
+export const maxCounterValue = 256;
 /** The longest validity of a lease: how long a lowered limit or a dead replica can have an effect. */
 export const leaseMs = 2_000;
 /** A call starts on no further tenant after this time, to answer within the caller's deadline of 5 s. */

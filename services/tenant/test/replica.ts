@@ -41,6 +41,7 @@ export class Replica {
         returned: 0n,
         holding: 0n,
         needs: [],
+        groups: [],
         ...ask,
       })),
       demands: demands.map((demand) => ({

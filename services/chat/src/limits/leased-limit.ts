@@ -153,7 +153,7 @@ export class LeasedLimit {
     this.#clear();
     this.#stale = false;
     const { subjectId, resource } = this;
-    return { subjectId, resource, windowStart: this.#windowStart, returned, holding, needs };
+    return { subjectId, resource, windowStart: this.#windowStart, returned, holding, needs, groups: [] };
   }
 
   /**

@@ -11,6 +11,7 @@ import {
   participants,
   type Participant,
 } from './deletion-tasks.ts';
+import { forgetCounterUser } from '../limits/policy-counter-store.ts';
 import { forgetProviderKeys } from '../provider-keys/provider-key-store.ts';
 
 export type DeletionJobs = Jobs<typeof deletionTasks>;
@@ -121,6 +122,7 @@ export async function startDeletion(
     [deletionId, tenantId, participants],
   );
   await forgetProviderKeys(db, { tenantId, userId });
+  await forgetCounterUser(db, { tenantId, userId });
   for (const service of participants) await addJob(db, jobs, { tenantId, deletionId, service });
   return deletionId;
 }

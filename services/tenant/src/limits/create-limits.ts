@@ -1,7 +1,7 @@
 import type { Shell } from '@gatehouse/shell/shell';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
-import { hourMs } from '@gatehouse/kit/bounds';
+import { cleanUpMs, hourMs } from '@gatehouse/kit/bounds';
 import { lease } from './lease-rpc.ts';
 import { LeaseSystemStore } from './lease-system-store.ts';
 import { budgetHandlers } from './owner-budget-handlers.ts';
@@ -10,6 +10,7 @@ import { BudgetSystemStore } from './budget-system-store.ts';
 import { limitHandlers } from './limit-handlers.ts';
 import { LimitStore } from './limit-store.ts';
 import { LimitSystemStore, oldSettlements } from './limit-system-store.ts';
+import { CounterSystemStore } from './counter-system-store.ts';
 import { memoryUsageOf } from './memory-usage-client.ts';
 import { settle } from './settle-rpc.ts';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
@@ -19,6 +20,7 @@ export function createLimits({ log }: Shell, base: BaseDependencies) {
   const systemStore = new LimitSystemStore(base);
   const touchHolder = (id: string): Promise<void> => systemStore.touchHolder(id);
   const leases = new LeaseSystemStore(base.lease, { ...base, touchHolder });
+  const counters = new CounterSystemStore(base.system);
   const hourly = (task: string, round: () => Promise<boolean>) =>
     new PeriodicWork({ task, log, everyMs: hourMs, round });
   return {
@@ -29,6 +31,11 @@ export function createLimits({ log }: Shell, base: BaseDependencies) {
     rpcs: { lease: lease(leases), settle: settle(leases, systemStore) },
     parts: [
       ...cleanUp(log, base.system, [oldSettlements, oldSpend]),
+      hourly('end counters of deleted policies', () => counters.endDeleted()),
+      new PeriodicWork({
+        task: 'delete ended counters of policies',
+        ...{ log, everyMs: cleanUpMs, round: () => counters.deleteEnded() },
+      }),
       hourly('release old replicas', () => systemStore.releaseOldHolders()),
       hourly('check the time zones of tenants', async () => {
         for (const { id, timezone } of await systemStore.findUnknownTimezones())

@@ -2,9 +2,18 @@ import type { Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import { cappedPico } from '@gatehouse/kit/money';
-import type { Ask, Grant, LeaseRequest, LeaseResponse } from '@gatehouse/proto/tenant/v1/tenant';
-import type { Granted, LeaseSystemStore, ResourceAsk } from './lease-system-store.ts';
+import {
+  Resource as WireResource,
+  type Ask,
+  type Grant,
+  type LeaseRequest,
+  type LeaseResponse,
+} from '@gatehouse/proto/tenant/v1/tenant';
+import { maxCounterValue } from '../bounds.ts';
+import type { Granted, ResourceAsk } from './lease-store.ts';
+import type { LeaseSystemStore } from './lease-system-store.ts';
 import { limitName, type Demand } from './leases.ts';
+import type { PolicyCounter } from './policy-counters.ts';
 import { fromWire } from './wire-resources.ts';
 
 /** Leases amounts of a tenant's limits to a replica of chat. */
@@ -37,6 +46,7 @@ function readDemands({ asks, demands }: Pick<LeaseRequest, 'asks' | 'demands'>):
 
 function readAsk(ask: Ask): ResourceAsk {
   const resource = fromWire(ask.resource);
+  const counter = readCounter(ask);
   if (resource === null || ask.holding < 0n)
     throw new AppError(
       'invalid_value',
@@ -48,7 +58,27 @@ function readAsk(ask: Ask): ResourceAsk {
     windowStart: Number(ask.windowStart),
     returned: ask.returned,
     holding: ask.holding,
+    ...(counter !== null && { counter }),
   };
+}
+
+/** The counter of an ask; null for a limit of the tenant or of a key. */
+function readCounter({
+  resource,
+  policyId,
+  value = '',
+  userId,
+  groups,
+  apiKeyId,
+}: Ask): PolicyCounter | null {
+  if (policyId === undefined) return null;
+  const ids = apiKeyId === undefined ? [policyId] : [policyId, apiKeyId];
+  if (!ids.every(isUuid) || value.length > maxCounterValue || resource === WireResource.COUNTS)
+    throw new AppError(
+      'invalid_value',
+      'An ask of a policy must have ids that are UUIDs, and a short value.',
+    );
+  return { policyId, value, userId: userId ?? null, groups, apiKeyId: apiKeyId ?? null };
 }
 
 function showGrant(granted: Granted | null): Grant {
@@ -56,6 +86,7 @@ function showGrant(granted: Granted | null): Grant {
     return { windowStart: 0n, granted: 0n, remaining: 0n, resetsInMs: 0n, validForMs: 0n };
   const { lease: leased } = granted;
   return {
+    ...(granted.isFull && { tooManyCounters: true }),
     limit: granted.limit,
     windowStart: BigInt(leased.name),
     granted: leased.granted,

@@ -2,51 +2,26 @@ import type { NewAuditEntry } from '@gatehouse/contract/audit';
 import type { NewAlert } from '@gatehouse/events/alert-event';
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { monotonicMs } from '@gatehouse/kit/clock';
-import { AppError, assertTenantActive } from '@gatehouse/kit/errors';
+import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { usdOf } from '@gatehouse/kit/money';
 import { inTenantOrder, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import {
-  isHeld,
-  lease,
-  limitName,
-  thresholdsReached,
-  unleasedOf,
-  validForMs,
-  type Ask,
-  type AskedLimit,
-  type Demand,
-  type Lease,
-  type LimitUse,
-  type Resource,
-  type Threshold,
-} from './leases.ts';
+import { thresholdsReached, type LimitUse, type Threshold } from './leases.ts';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import { Store } from '@gatehouse/pg/store';
 import { settleMs } from '../bounds.ts';
 import { bySystem } from '../by-system.ts';
 import { chargeBudgets, chargeHolds, updatePublished } from './budget-spend-store.ts';
-import { findHeld, findLimitRows, readLimits, type Limited, type LimitRow } from './limit-store.ts';
-
-export interface ResourceAsk extends Ask {
-  subjectId: string;
-  resource: Resource;
-}
-
-/** Returned amounts, and demands of waiting requests. */
-export interface RequestedLeases {
-  asks: readonly ResourceAsk[];
-  demands: readonly Demand[];
-}
-
-export interface Granted {
-  resource: Resource;
-  limit: bigint;
-  lease: Lease;
-  publishedPercent: number;
-  validForMs: number;
-  resetsInMs: number;
-}
+import {
+  insertMissing,
+  isOfCounter,
+  isOfSubject,
+  leaseLocked,
+  type Granted,
+  type RequestedLeases,
+} from './lease-store.ts';
+import { findLimitRows, readLimits } from './limit-store.ts';
+import { chargeCounters, openCounters } from './policy-counter-store.ts';
 
 /** Costs of runs reserved for by one holder. */
 export interface Settlement {
@@ -65,6 +40,9 @@ export interface Uncharged {
   ids: string[];
   error: unknown;
 }
+
+/** A window that ends between its opening and its lease is opened again. */
+const openTries = 3;
 
 export interface LeaseOptions {
   /** Writes the heartbeat of a replica when it leases or settles. */
@@ -93,23 +71,21 @@ export class LeaseSystemStore extends Store {
     tenantId: string,
     request: RequestedLeases,
   ): Promise<(Granted | null)[]> {
-    const { asks } = request;
-    const subjectIds = [...new Set(asks.map((ask) => ask.subjectId))];
     await this.#options.touchHolder(holder.id);
-    const locked = { lock: 'for update' } as const;
-    const leased = await inTenantOrder(this.pool, tenantId, async (db) => {
-      const limitRows = await findLimitRows(db, subjectIds, locked);
-      const known = new Set(limitRows.map(limitName));
-      const isKnown = asks.every((ask) => known.has(limitName(ask)));
-      return isKnown ? leaseRows(db, tenantId, { ...request, holder, limitRows }) : null;
-    });
-    if (leased !== null) return leased;
+    const locked = await inTenantOrder(this.pool, tenantId, (db) =>
+      leaseLocked(db, tenantId, { ...request, holder, full: null }),
+    );
+    if (locked !== null) return locked;
     // In a transaction without earlier row locks: two first leases would wait for each other.
-    return inTenantOrder(this.pool, tenantId, async (db) => {
-      await insertMissing(db, tenantId, asks);
-      const limitRows = await findLimitRows(db, subjectIds, locked);
-      return leaseRows(db, tenantId, { ...request, holder, limitRows });
-    });
+    for (let tries = 0; tries < openTries; tries += 1) {
+      const opened = await inTenantOrder(this.pool, tenantId, async (db) => {
+        await insertMissing(db, tenantId, request.asks.filter(isOfSubject));
+        const full = await openCounters(db, tenantId, request.asks.filter(isOfCounter));
+        return leaseLocked(db, tenantId, { ...request, holder, full });
+      });
+      if (opened !== null) return opened;
+    }
+    throw new AppError('service_unavailable', 'The windows of policies could not be opened. Try again.');
   }
 
   /**
@@ -145,6 +121,7 @@ export class LeaseSystemStore extends Store {
     if (subjectIds.length === 0) return;
     await findLimitRows(db, subjectIds, { kinds: ['budget'], lock: 'for update' });
     await chargeBudgets(db, tenantId, charges);
+    await chargeCounters(db, tenantId, charges);
     await chargeHolds(db, charges);
     const limitRows = await findLimitRows(db, subjectIds, { kinds: ['budget'] });
     const { limits } = await readLimits(db, tenantId, { keyIds: subjectIds, limitRows, held: [] });
@@ -190,171 +167,6 @@ function thresholdReached(
       },
     ],
   };
-}
-
-function grantOf(
-  { resource, limitUse, publishedPercent }: Limited,
-  { leased, now }: { leased: Lease; now: number },
-): Granted {
-  const { window } = leased;
-  return {
-    resource,
-    limit: limitUse.limit,
-    lease: leased,
-    publishedPercent,
-    validForMs: validForMs(window, now),
-    resetsInMs: window.end === null ? 0 : Math.max(0, window.end - now),
-  };
-}
-
-interface LockedRows extends RequestedLeases {
-  holder: { id: string; sequence: bigint };
-  limitRows: readonly LimitRow[];
-}
-
-/** Leases from locked rows: the holds of others are read after the lock. */
-async function leaseRows(
-  db: Queryable,
-  tenantId: string,
-  { holder, asks, demands, limitRows }: LockedRows,
-): Promise<(Granted | null)[]> {
-  const subjectIds = [...new Set(asks.map((ask) => ask.subjectId))];
-  const held = await findHeld(db, subjectIds, holder.id);
-  const { now, tenantStatus, replicas, limits } = await readLimits(db, tenantId, {
-    keyIds: subjectIds,
-    limitRows,
-    held,
-  });
-  // An inactive tenant may return what it holds.
-  if (demands.length > 0) assertTenantActive(tenantStatus);
-  const byName = new Map(limits.map((limited) => [limitName(limited), limited]));
-  const requested = asks.map((ask) => ({ ask, limited: byName.get(limitName(ask)) ?? null }));
-  const leased = lease(
-    requested.map(({ ask, limited }) =>
-      limited === null ? null : askedLimit(tenantId, { ask, limited, replicas }),
-    ),
-    demands,
-    replicas,
-  );
-  const answers = requested.map(({ ask, limited }, index) => {
-    const granted = leased[index] ?? null;
-    return {
-      ask,
-      granted: limited === null || granted === null ? null : grantOf(limited, { leased: granted, now }),
-    };
-  });
-  const leases = answers.flatMap(({ ask, granted }) => (granted === null ? [] : [{ ask, ...granted }]));
-  await updateLimitRows(db, leases);
-  await upsertHolds(db, { holder, tenantId, leases });
-  await dropHolds(
-    db,
-    holder.id,
-    answers.filter(({ granted }) => granted === null).map(({ ask }) => ask),
-  );
-  return answers.map(({ granted }) => granted);
-}
-
-/** The limit without its unleased part. */
-function askedLimit(
-  tenantId: string,
-  { ask, limited, replicas }: { ask: ResourceAsk; limited: Limited; replicas: number },
-): AskedLimit {
-  const { subjectId, resource, limitUse } = limited;
-  const unleased = subjectId === tenantId ? unleasedOf(resource, limitUse.limit, replicas) : 0n;
-  return { resource, limitUse: { ...limitUse, limit: limitUse.limit - unleased }, ask };
-}
-
-async function insertMissing(db: Queryable, tenantId: string, asks: readonly ResourceAsk[]): Promise<void> {
-  await db.query(
-    `insert into tenant.limit_uses (tenant_id, subject_id, resource)
-     select $1, a.subject_id, a.resource from unnest($2::uuid[], $3::text[]) as a (subject_id, resource)
-     where not exists (select from tenant.limit_uses q where q.subject_id = a.subject_id and q.resource = a.resource)
-       and (a.subject_id = $1 or exists (
-         select from tenant.api_keys k where k.id = a.subject_id and k.tenant_id = $1))
-     order by a.subject_id, a.resource
-     on conflict do nothing`,
-    [tenantId, asks.map((ask) => ask.subjectId), asks.map((ask) => ask.resource)],
-  );
-}
-
-interface RequestedLease {
-  ask: ResourceAsk;
-  lease: Lease;
-  publishedPercent: number;
-}
-
-/** When a budget moves to a new window, the previous one is kept for runs that settle late. */
-async function updateLimitRows(db: Queryable, leases: readonly RequestedLease[]): Promise<void> {
-  const budget = (request: RequestedLease, bound: number | null): number | null =>
-    request.ask.resource === 'budget' ? bound : null;
-  await db.query(
-    `update tenant.limit_uses q set
-       used = l.used, published_percent = l.published_percent, window_start = to_timestamp(l.name / 1000),
-       starts_at = to_timestamp(l.starts_at / 1000), ends_at = to_timestamp(l.ends_at / 1000),
-       previous_window = case when q.window_start = to_timestamp(l.name / 1000) then q.previous_window else q.window_start end,
-       previous_ends_at = case when q.window_start = to_timestamp(l.name / 1000) then q.previous_ends_at else q.ends_at end
-     from unnest($1::uuid[], $2::text[], $3::numeric[], $4::smallint[], $5::float8[], $6::float8[], $7::float8[])
-       as l (subject_id, resource, used, published_percent, name, starts_at, ends_at)
-     where q.subject_id = l.subject_id and q.resource = l.resource and q.subject_id = any ($1::uuid[])`,
-    [
-      leases.map(({ ask }) => ask.subjectId),
-      leases.map(({ ask }) => ask.resource),
-      leases.map(({ lease: { used } }) => used.toString()),
-      leases.map(({ publishedPercent }) => publishedPercent),
-      leases.map(({ lease: { name } }) => name),
-      leases.map((request) => budget(request, request.lease.window.start)),
-      leases.map((request) => budget(request, request.lease.window.end)),
-    ],
-  );
-}
-
-/** Sets the amount of a hold instead of adding to it: the next call corrects a lost answer. */
-async function upsertHolds(
-  db: Queryable,
-  {
-    holder,
-    tenantId,
-    leases,
-  }: { holder: { id: string; sequence: bigint }; tenantId: string; leases: readonly RequestedLease[] },
-): Promise<void> {
-  const holds = leases.filter(({ ask }) => isHeld(ask.resource));
-  if (holds.length === 0) return;
-  const stored = await db.count(
-    `insert into tenant.limit_holds as h
-       (holder_id, tenant_id, subject_id, resource, window_start, amount, spare, sequence)
-     select $1, $2, l.subject_id, l.resource, to_timestamp(l.window_start / 1000), l.amount, l.spare, $3
-     from unnest($4::uuid[], $5::text[], $6::float8[], $7::numeric[], $8::numeric[])
-       as l (subject_id, resource, window_start, amount, spare)
-     order by l.subject_id, l.resource
-     on conflict (subject_id, resource, holder_id) do update set
-       window_start = excluded.window_start, amount = excluded.amount, spare = excluded.spare,
-       sequence = excluded.sequence
-     where h.sequence < excluded.sequence`,
-    [
-      holder.id,
-      tenantId,
-      holder.sequence.toString(),
-      holds.map(({ ask }) => ask.subjectId),
-      holds.map(({ ask }) => ask.resource),
-      holds.map(({ lease: { name } }) => name),
-      holds.map(({ lease: { hold } }) => hold.toString()),
-      holds.map(({ lease: { spare } }) => spare.toString()),
-    ],
-  );
-  if (stored !== holds.length)
-    throw new AppError('lease_superseded', 'A later call of this replica has been answered already.');
-}
-
-/** Sets the holds of a removed limit to 0: they must not count when the limit is set again. */
-async function dropHolds(db: Queryable, holderId: string, asks: readonly ResourceAsk[]): Promise<void> {
-  if (asks.length === 0) return;
-  await db.query(
-    `update tenant.limit_holds h set amount = 0
-     from unnest($2::uuid[], $3::text[]) as a (subject_id, resource)
-     where h.holder_id = $1 and h.subject_id = a.subject_id and h.resource = a.resource
-       and h.subject_id = any ($2::uuid[])`,
-    [holderId, asks.map((ask) => ask.subjectId), asks.map((ask) => ask.resource)],
-  );
 }
 
 /** Stores the settlements and returns the ids of the new ones. */

@@ -256,7 +256,7 @@ async function findSubjects(
 }
 
 /** An SQL expression: the time in milliseconds since the epoch. */
-function milliseconds(time: string): string {
+export function milliseconds(time: string): string {
   return `floor(extract(epoch from ${time}) * 1000)::float8`;
 }
 

@@ -378,7 +378,7 @@ export interface Need {
 }
 
 export interface Ask {
-  /** The id of the tenant, or of one of its keys. */
+  /** The id of the tenant, of one of its keys, or of a counter of a policy. */
   subjectId: string;
   resource: Resource;
   /** The window of the two amounts below, as in the last grant; 0 if there was none. */
@@ -395,6 +395,19 @@ export interface Ask {
    * demands. Ignored in a request with demands.
    */
   needs: bigint[];
+  /** For a counter of a policy: the policy, and the value counted, empty for one counter of all runs. */
+  policyId?: string | undefined;
+  value?:
+    | string
+    | undefined;
+  /** The user named by the value, or its owner. */
+  userId?:
+    | string
+    | undefined;
+  /** The groups of this user, for overrides of groups. */
+  groups: string[];
+  /** The key of the request, which opens the counter if it is new. */
+  apiKeyId?: string | undefined;
 }
 
 export interface LeaseResponse {
@@ -420,7 +433,11 @@ export interface Grant {
   /** How long the grant may be spent, in milliseconds since the request was sent. */
   validForMs: bigint;
   /** For a budget: what is spent in the window, without what holders hold. Absent from the previous release. */
-  spent?: bigint | undefined;
+  spent?:
+    | bigint
+    | undefined;
+  /** The tenant or the key has too many counters to open this one; nothing is granted. */
+  tooManyCounters?: boolean | undefined;
 }
 
 export interface SettleRequest {
@@ -2746,7 +2763,19 @@ export const Need: MessageFns<Need> = {
 };
 
 function createBaseAsk(): Ask {
-  return { subjectId: "", resource: 0, windowStart: 0n, returned: 0n, holding: 0n, needs: [] };
+  return {
+    subjectId: "",
+    resource: 0,
+    windowStart: 0n,
+    returned: 0n,
+    holding: 0n,
+    needs: [],
+    policyId: undefined,
+    value: undefined,
+    userId: undefined,
+    groups: [],
+    apiKeyId: undefined,
+  };
 }
 
 export const Ask: MessageFns<Ask> = {
@@ -2784,6 +2813,21 @@ export const Ask: MessageFns<Ask> = {
         writer.int64(v);
       }
       writer.join();
+    }
+    if (message.policyId !== undefined) {
+      writer.uint32(58).string(message.policyId);
+    }
+    if (message.value !== undefined) {
+      writer.uint32(66).string(message.value);
+    }
+    if (message.userId !== undefined) {
+      writer.uint32(74).string(message.userId);
+    }
+    for (const v of message.groups) {
+      writer.uint32(82).string(v!);
+    }
+    if (message.apiKeyId !== undefined) {
+      writer.uint32(90).string(message.apiKeyId);
     }
     return writer;
   },
@@ -2859,6 +2903,46 @@ export const Ask: MessageFns<Ask> = {
 
             break;
           }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.policyId = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.userId = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.groups.push(reader.string());
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.apiKeyId = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2927,6 +3011,7 @@ function createBaseGrant(): Grant {
     resetsInMs: 0n,
     validForMs: 0n,
     spent: undefined,
+    tooManyCounters: undefined,
   };
 }
 
@@ -2973,6 +3058,9 @@ export const Grant: MessageFns<Grant> = {
         throw new globalThis.Error("value provided for field message.spent of type int64 too large");
       }
       writer.uint32(56).int64(message.spent);
+    }
+    if (message.tooManyCounters !== undefined) {
+      writer.uint32(64).bool(message.tooManyCounters);
     }
     return writer;
   },
@@ -3044,6 +3132,14 @@ export const Grant: MessageFns<Grant> = {
             }
 
             message.spent = reader.int64() as bigint;
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.tooManyCounters = reader.bool();
             continue;
           }
         }

@@ -1,0 +1,61 @@
+import type { PolicyBudget, PolicyLimits } from '@gatehouse/contract/policies';
+import type { Queryable } from '@gatehouse/pg/pool';
+import { milliseconds } from './limit-store.ts';
+import { amountsOf, type OverrideAmounts } from './policy-amounts.ts';
+import type { CountedPolicy, PolicyCounter } from './policy-counters.ts';
+
+interface PolicyRow {
+  id: string;
+  per: string | null;
+  limits: PolicyLimits;
+  budget: PolicyBudget | null;
+  enforce: boolean;
+  countsSince: number;
+  valueOverride: OverrideAmounts | null;
+  groupOverrides: OverrideAmounts[];
+}
+
+/** The enabled policies of a tenant's counters, by the ids of the counters. */
+export async function findCountedPolicies(
+  db: Queryable,
+  tenantId: string,
+  asks: readonly { subjectId: string; counter: PolicyCounter }[],
+): Promise<ReadonlyMap<string, CountedPolicy>> {
+  if (asks.length === 0) return new Map();
+  const counters = [...new Map(asks.map(({ subjectId, counter }) => [subjectId, counter]))];
+  const rows = await db.all<PolicyRow>(
+    `select a.id, p.per, p.limits, p.budget, p.enforce, ${milliseconds('p.counts_since')} as "countsSince", o.amounts as "valueOverride",
+            coalesce(g.amounts, '[]') as "groupOverrides"
+     from unnest($2::uuid[], $3::uuid[], $4::text[], $5::jsonb[]) as a (id, policy_id, value, groups)
+     cross join lateral (
+       select per, limits, budget, enforce, counts_since from tenant.policies
+       where id = a.policy_id and enabled
+         and (tenant_id = $1 or tenant_id is null and (tenants is null or $1 = any (tenants))) limit 1
+     ) as p left join lateral (
+       select amounts from tenant.policy_overrides
+       where policy_id = a.policy_id and value = a.value and (until is null or until > clock_timestamp()) limit 1
+     ) as o on true left join lateral (
+       select jsonb_agg(amounts) as amounts from tenant.policy_overrides
+       where policy_id = a.policy_id and (until is null or until > clock_timestamp()) and p.per = 'user'
+         and value = any (array (select 'group:' || name from jsonb_array_elements_text(a.groups) as names (name)))
+     ) as g on true`,
+    [
+      tenantId,
+      counters.map(([id]) => id),
+      counters.map(([, { policyId }]) => policyId),
+      counters.map(([, { value }]) => value),
+      counters.map(([, { groups }]) => JSON.stringify(groups)),
+    ],
+  );
+  return new Map(
+    rows.map(({ id, per, countsSince, ...amounts }) => [
+      id,
+      {
+        limits: amountsOf(amounts),
+        period: amounts.budget?.period ?? 'total',
+        isPerSession: per === 'session',
+        countsSince,
+      },
+    ]),
+  );
+}

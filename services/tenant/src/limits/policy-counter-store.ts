@@ -1,0 +1,398 @@
+import type { Queryable } from '@gatehouse/pg/pool';
+import { minuteMs } from '@gatehouse/kit/bounds';
+import { maxCounters } from '../bounds.ts';
+import { findCountedPolicies } from './counted-policy-store.ts';
+import { milliseconds, type HeldRow, type Limited } from './limit-store.ts';
+import { isHeld, limitName, type SetResource, type Window } from './leases.ts';
+import {
+  counterWindow,
+  isDueToMove,
+  periods,
+  removableAt,
+  type Calendar,
+  type PolicyCounter,
+  type CounterRow,
+  type Period,
+} from './policy-counters.ts';
+
+/** An ask for a resource of a counter. `subjectId`: the id of the counter. */
+export interface CounterAsk {
+  subjectId: string;
+  resource: SetResource;
+  counter: PolicyCounter;
+}
+
+/** The windows by the database's clock, or at the time `at` (ISO 8601), in the zone of the tenant's budgets. */
+export async function findCalendar(
+  db: Queryable,
+  tenantId: string,
+  at: string | null = null,
+): Promise<Calendar> {
+  const rows = await db.all<
+    Record<'start' | 'now' | 'minute', number> & { period: Period; end: number | null }
+  >(
+    `with clock as materialized (select coalesce($2::timestamptz, clock_timestamp()) as at),
+     zones as materialized (
+       select tenant.timezone_or_utc(budget_timezone) as zone from tenant.tenants where id = $1
+     ), windows as (
+       select period, at, case period when 'hour' then 'UTC' else zone end as zone,
+              case period when 'quarter' then interval '3 months' when 'total' then null
+                else ('1 ' || period)::interval end as length
+       from clock, zones, unnest($3::text[]) as p (period)
+     ), started as (
+       select period, at, zone, length,
+              case when length is null then null else date_trunc(period, at at time zone zone) end as start
+       from windows
+     )
+     select period, ${milliseconds('at')} as now, ${milliseconds(`date_trunc('minute', at)`)} as minute,
+            coalesce(${milliseconds('start at time zone zone')}, 0) as start,
+            ${milliseconds('(start + length) at time zone zone')} as "end"
+     from started`,
+    [tenantId, at, periods],
+  );
+  const [first] = rows;
+  const minute = first?.minute ?? 0;
+  return {
+    now: first?.now ?? 0,
+    minute: { start: minute, end: minute + minuteMs },
+    // Each period has a row.
+    periods: Object.fromEntries(
+      rows.map(({ period, start, end }) => [period, { start, end }]),
+    ) as unknown as Calendar['periods'],
+  };
+}
+
+interface StoredRow {
+  id: string;
+  resource: SetResource;
+  start: number;
+  end: number | null;
+  used: string;
+  publishedPercent: number;
+  removableAt: number | null;
+}
+
+/** The newest rows of counters. The lock blocks other writers; rows are locked in a fixed order. */
+export async function findCounterRows(
+  db: Queryable,
+  asks: readonly Pick<CounterAsk, 'subjectId' | 'resource'>[],
+  lock: 'for update' | '' = '',
+): Promise<CounterRow[]> {
+  if (asks.length === 0) return [];
+  const sorted = inOrder(asks);
+  const rows = await db.all<StoredRow>(
+    `select c.id, c.resource, c.start, c."end", c.used, c."publishedPercent", c."removableAt"
+     from unnest($1::uuid[], $2::text[]) with ordinality as a (id, resource, number) cross join lateral (
+       select id, resource, ${milliseconds('window_start')} as start, ${milliseconds('window_end')} as "end",
+              used::text, published_percent as "publishedPercent",
+              case when isfinite(removable_at) then ${milliseconds('removable_at')} end as "removableAt"
+       from tenant.policy_counters where id = a.id and resource = a.resource
+       order by window_start desc limit 1 ${lock}
+     ) as c order by a.number`,
+    [sorted.map(({ subjectId }) => subjectId), sorted.map(({ resource }) => resource)],
+  );
+  return rows.map(({ start, end, used, removableAt: removal, ...row }) => ({
+    ...row,
+    window: { start, end },
+    used: BigInt(used),
+    removableAt: removal ?? Infinity,
+  }));
+}
+
+function inOrder<Ask extends Pick<CounterAsk, 'subjectId' | 'resource'>>(asks: readonly Ask[]): Ask[] {
+  return asks.toSorted((a, b) => (limitName(a) < limitName(b) ? -1 : 1));
+}
+
+/** A row to be counted in. */
+interface NewRow {
+  ask: CounterAsk;
+  start: number;
+  end: number | null;
+  removableAt: number;
+}
+
+/**
+ * Begins the windows without a row. Returns the ids of counters that are not opened, because the tenant or the key has
+ * too many. The caller holds no locks of counters.
+ */
+export async function openCounters(
+  db: Queryable,
+  tenantId: string,
+  asks: readonly CounterAsk[],
+): Promise<ReadonlySet<string>> {
+  if (asks.length === 0) return new Set();
+  const policies = await findCountedPolicies(db, tenantId, asks);
+  const calendar = await findCalendar(db, tenantId);
+  const newest = byCounter(await findCounterRows(db, asks));
+  const opened = inOrder(asks).flatMap((ask): NewRow[] => {
+    const policy = policies.get(ask.subjectId);
+    const { resource } = ask;
+    const row = newest.get(limitName(ask)) ?? null;
+    if (policy === undefined || policy.limits[resource] === null) return [];
+    const { window, isNew } = counterWindow(policy, { resource, calendar, row });
+    const isOpen = !isNew || (row !== null && resource !== 'budget');
+    if (isOpen) return [];
+    return [{ ask, ...window, removableAt: removableAt(policy, { resource, window, now: calendar.now }) }];
+  });
+  const { full, openers } = await countNew(
+    db,
+    tenantId,
+    opened.map(({ ask }) => ask),
+  );
+  const rows = opened.filter(({ ask }) => !full.has(ask.subjectId));
+  await insertRows(db, tenantId, { rows, openers });
+  return full;
+}
+
+function byCounter(rows: readonly CounterRow[]): ReadonlyMap<string, CounterRow> {
+  return new Map(rows.map((row) => [limitName({ subjectId: row.id, resource: row.resource }), row]));
+}
+
+interface NewCounters {
+  /** Those beyond a bound. */
+  full: ReadonlySet<string>;
+  /** Keys opening the others, by the ids of these; null without a key. */
+  openers: ReadonlyMap<string, string | null>;
+}
+
+/** Counts new counters of the tenant and of the keys opening them. */
+async function countNew(db: Queryable, tenantId: string, asks: readonly CounterAsk[]): Promise<NewCounters> {
+  const full = new Set<string>();
+  const openers = new Map<string, string | null>();
+  if (asks.length === 0) return { full, openers };
+  const subjectIds = [...new Set([tenantId, ...asks.flatMap(({ counter }) => counter.apiKeyId ?? [])])];
+  const counts = await lockCounts(db, tenantId, subjectIds);
+  // After the lock: another replica may have opened them.
+  const known = await findKnown(db, asks);
+  const opened = new Map<string, number>();
+  for (const { subjectId, counter } of asks) {
+    if (known.has(subjectId) || full.has(subjectId) || openers.has(subjectId)) continue;
+    const subjects = [tenantId, ...(counter.apiKeyId === null ? [] : [counter.apiKeyId])];
+    const isFull = subjects.some(
+      (id) =>
+        (counts.get(id) ?? 0) + (opened.get(id) ?? 0) >=
+        (id === tenantId ? maxCounters.tenant : maxCounters.key),
+    );
+    if (isFull) {
+      full.add(subjectId);
+      continue;
+    }
+    openers.set(subjectId, counter.apiKeyId);
+    for (const id of subjects) opened.set(id, (opened.get(id) ?? 0) + 1);
+  }
+  await addCounts(db, opened);
+  return { full, openers };
+}
+
+async function findKnown(db: Queryable, asks: readonly CounterAsk[]): Promise<ReadonlySet<string>> {
+  const rows = await db.all<{ id: string }>(
+    `select a.id from unnest($1::uuid[]) as a (id)
+     where exists (select from tenant.policy_counters c where c.id = a.id)`,
+    [[...new Set(asks.map(({ subjectId }) => subjectId))]],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** Locks and returns how many counters a tenant has, and its keys have opened. */
+async function lockCounts(
+  db: Queryable,
+  tenantId: string,
+  subjectIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  await db.query(
+    `insert into tenant.limit_uses (tenant_id, subject_id, resource)
+     select $1, s.id, 'counters' from unnest($2::uuid[]) as s (id) order by s.id on conflict do nothing`,
+    [tenantId, subjectIds],
+  );
+  const rows = await db.all<{ subjectId: string; used: number }>(
+    `select subject_id as "subjectId", used::integer as used from tenant.limit_uses
+     where subject_id = any ($1::uuid[]) and resource = 'counters' order by subject_id for update`,
+    [subjectIds],
+  );
+  return new Map(rows.map(({ subjectId, used }) => [subjectId, used]));
+}
+
+async function addCounts(db: Queryable, added: ReadonlyMap<string, number>): Promise<void> {
+  if (added.size === 0) return;
+  await db.query(
+    `update tenant.limit_uses u set used = greatest(0, u.used + a.counters)
+     from unnest($1::uuid[], $2::integer[]) as a (id, counters)
+     where u.subject_id = a.id and u.resource = 'counters' and u.subject_id = any ($1::uuid[])`,
+    [[...added.keys()], [...added.values()]],
+  );
+}
+
+/** All rows of a counter have the same key, its opener. */
+async function insertRows(
+  db: Queryable,
+  tenantId: string,
+  { rows, openers }: { rows: readonly NewRow[]; openers: NewCounters['openers'] },
+): Promise<void> {
+  if (rows.length === 0) return;
+  await db.query(
+    `insert into tenant.policy_counters
+       (tenant_id, id, policy_id, value, user_id, api_key_id, resource, window_start, window_end, removable_at)
+     select $1, r.id, r.policy_id, r.value, r.user_id,
+            case when r.is_new then r.api_key_id
+              else (select api_key_id from tenant.policy_counters where id = r.id limit 1) end, r.resource, to_timestamp(r.starts_at / 1000),
+            to_timestamp(r.ends_at / 1000), coalesce(to_timestamp(r.removable_at / 1000), 'infinity')
+     from unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::uuid[], $7::text[], $8::float8[], $9::float8[],
+                 $10::float8[], $11::boolean[])
+       as r (id, policy_id, value, user_id, api_key_id, resource, starts_at, ends_at, removable_at, is_new)
+     on conflict do nothing`,
+    [
+      tenantId,
+      rows.map(({ ask }) => ask.subjectId),
+      rows.map(({ ask }) => ask.counter.policyId),
+      rows.map(({ ask }) => ask.counter.value),
+      rows.map(({ ask }) => ask.counter.userId),
+      rows.map(({ ask }) => openers.get(ask.subjectId) ?? null),
+      rows.map(({ ask }) => ask.resource),
+      rows.map(({ start }) => start),
+      rows.map(({ end }) => end),
+      rows.map(({ removableAt: removal }) => finite(removal)),
+      rows.map(({ ask }) => openers.has(ask.subjectId)),
+    ],
+  );
+}
+
+function finite(time: number): number | null {
+  return Number.isFinite(time) ? time : null;
+}
+
+/** A counter's resource with its limit. */
+export interface LimitedCounter extends Limited {
+  /** Null where the tenant or the key has too many counters to open it. */
+  row: CounterRow | null;
+  removableAt: number;
+}
+
+/** The limited resources of counters, from locked rows; null where a window has to be opened first. */
+export async function readCounters(
+  db: Queryable,
+  tenantId: string,
+  {
+    asks,
+    rows,
+    held,
+    full,
+  }: {
+    asks: readonly CounterAsk[];
+    rows: readonly CounterRow[];
+    held: readonly HeldRow[];
+    full: ReadonlySet<string>;
+  },
+): Promise<LimitedCounter[] | null> {
+  if (asks.length === 0) return [];
+  const policies = await findCountedPolicies(db, tenantId, asks);
+  const calendar = await findCalendar(db, tenantId);
+  const rowOf = byCounter(rows);
+  const heldBy = Map.groupBy(held, limitName);
+  const counters: LimitedCounter[] = [];
+  for (const ask of asks) {
+    const { subjectId, resource } = ask;
+    const policy = policies.get(subjectId);
+    const limit = policy?.limits[resource] ?? null;
+    if (policy === undefined || limit === null) continue;
+    const row = rowOf.get(limitName(ask)) ?? null;
+    const { window, isNew } = counterWindow(policy, { resource, calendar, row });
+    const isFull = row === null && full.has(subjectId);
+    if (!isFull && (row === null || (isNew && resource === 'budget'))) return null;
+    const holds = (heldBy.get(limitName(ask)) ?? []).filter(
+      ({ windowStart }) => windowStart === window.start,
+    );
+    const used = isNew || row === null || row.used < 0n ? 0n : row.used;
+    counters.push({
+      ...{ subjectId, resource, row, period: null, counted: isNew ? 'zero' : 'kept' },
+      limitUse: {
+        ...{ limit: isFull ? 0n : limit, window, name: window.start, used },
+        othersHold: holds.reduce((sum, { amount }) => sum + amount, 0n),
+        inUse: holds.reduce((sum, { inUse }) => sum + inUse, 0n),
+      },
+      publishedPercent: isNew || row === null ? 0 : row.publishedPercent,
+      removableAt: removableAt(policy, { resource, window, now: calendar.now }),
+    });
+  }
+  return counters;
+}
+
+/** A row with what a lease makes of it. */
+export interface CounterLease {
+  row: CounterRow;
+  window: Window;
+  used: bigint;
+  removableAt: number;
+}
+
+/** Stores changes by leases. Those of budgets and slots are holds, and change the time of a row's removal alone. */
+export async function updateCounters(db: Queryable, leases: readonly CounterLease[]): Promise<void> {
+  const changed = leases.filter(
+    ({ row, window, used, removableAt: removal }) =>
+      (!isHeld(row.resource) && (row.used !== used || row.window.start !== window.start)) ||
+      isDueToMove(row.removableAt, removal),
+  );
+  if (changed.length === 0) return;
+  await db.query(
+    `update tenant.policy_counters c set used = case when l.held then c.used else l.used end,
+       window_start = to_timestamp(l.starts_at / 1000), window_end = to_timestamp(l.ends_at / 1000),
+       removable_at = greatest(c.removable_at, coalesce(to_timestamp(l.removable_at / 1000), 'infinity'))
+     from unnest($1::uuid[], $2::text[], $3::float8[], $4::numeric[], $5::float8[], $6::float8[], $7::float8[],
+                 $8::boolean[])
+       as l (id, resource, old_start, used, starts_at, ends_at, removable_at, held)
+     where c.id = l.id and c.resource = l.resource and c.window_start = to_timestamp(l.old_start / 1000)
+       and c.id = any ($1::uuid[])`,
+    [
+      changed.map(({ row }) => row.id),
+      changed.map(({ row }) => row.resource),
+      changed.map(({ row }) => row.window.start),
+      changed.map(({ used }) => used.toString()),
+      changed.map(({ window }) => window.start),
+      changed.map(({ window }) => window.end),
+      changed.map(({ row, removableAt: removal }) =>
+        finite(isDueToMove(row.removableAt, removal) ? removal : row.removableAt),
+      ),
+      changed.map(({ row }) => isHeld(row.resource)),
+    ],
+  );
+}
+
+/** Charges costs to budgets of counters, each in the window of its reservation. One removed meanwhile counts nothing. */
+export async function chargeCounters(
+  db: Queryable,
+  tenantId: string,
+  charges: readonly { subjectId: string; windowStart: number; costPico: bigint }[],
+): Promise<void> {
+  const ids = [...new Set(charges.map(({ subjectId }) => subjectId))];
+  await db.query(
+    `select from tenant.policy_counters where id = any ($1::uuid[]) and resource = 'budget'
+     order by id, window_start for update`,
+    [ids],
+  );
+  await db.query(
+    `with charges as (
+       select id, to_timestamp(window_start / 1000) as window_start, sum(cost) as cost
+       from unnest($2::uuid[], $3::float8[], $4::numeric[]) as c (id, window_start, cost)
+       group by id, window_start
+     )
+     update tenant.policy_counters p set used = p.used + c.cost from charges c
+     where p.id = c.id and p.resource = 'budget' and p.window_start = c.window_start and p.tenant_id = $1
+       and p.id = any ($2::uuid[])`,
+    [
+      tenantId,
+      charges.map(({ subjectId }) => subjectId),
+      charges.map(({ windowStart }) => windowStart),
+      charges.map(({ costPico }) => costPico.toString()),
+    ],
+  );
+}
+
+/** Replaces a user in the values of counters, which go on counting, by their ids, which are digests. */
+export async function forgetCounterUser(
+  db: Queryable,
+  { tenantId, userId }: { tenantId: string; userId: string },
+): Promise<void> {
+  await db.query(
+    `update tenant.policy_counters set value = id::text, user_id = null where tenant_id = $1 and user_id = $2`,
+    [tenantId, userId],
+  );
+}
