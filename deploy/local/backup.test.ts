@@ -1,16 +1,18 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { dataFolder } from '@gatehouse/test/data-folder';
 import { query } from '@gatehouse/test/query';
 import { lockState } from './lock.ts';
+import { postgresUser } from './os-user.ts';
 import { freePort } from './ports.ts';
 import { startPostgres, type Postgres } from './postgres.ts';
 import { writeProcessList } from './process-list.ts';
 
 /** Backups of a state folder whose PostgreSQL this test runs in place of `make up`. */
 
+const secretFiles = ['postgres.password', 'secrets.json', 'credentials.json'];
 const databaseTimeoutMs = 120_000;
 let root: string;
 let state: string;
@@ -33,10 +35,16 @@ interface Ended {
   output: string;
 }
 
-function command(name: 'backup' | 'restore', folder: string, file: string): Promise<Ended> {
+function command(
+  name: 'backup' | 'restore',
+  folder: string,
+  file: string,
+  user: { uid?: number | undefined; gid?: number | undefined } = {},
+): Promise<Ended> {
   const env = { ...process.env, GATEHOUSE_STATE: folder, FILE: file };
   return new Promise((resolve) => {
-    execFile(process.execPath, [path.join(import.meta.dirname, `${name}.ts`)], { env }, (error, out, err) => {
+    const script = path.join(import.meta.dirname, `${name}.ts`);
+    execFile(process.execPath, [script], { env, ...user }, (error, out, err) => {
       resolve({ code: error === null ? 0 : 1, output: out + err });
     });
   });
@@ -77,7 +85,9 @@ async function restoredLines(file: string): Promise<number> {
     code: 0,
     output: `restored ${restored}: start it with "make up"\n`,
   });
-  for (const name of ['secrets.json', 'credentials.json'])
+  const files = (await readdir(state)).filter((name) => secretFiles.includes(name));
+  expect(files).toContain('secrets.json');
+  for (const name of files)
     expect(await readFile(path.join(restored, name), 'utf8')).toBe(
       await readFile(path.join(state, name), 'utf8'),
     );
@@ -128,6 +138,47 @@ it(
       code: 1,
       output: `${restored} has data already: set GATEHOUSE_STATE to a new folder.\n`,
     });
+  },
+  databaseTimeoutMs,
+);
+
+it(
+  'copies a system that has not made its keys yet',
+  async () => {
+    const { url, stop } = await startState();
+    await append(url, 1);
+    await rm(path.join(state, 'credentials.json'));
+    const running = path.join(root, 'running.tar.gz');
+    expect(await command('backup', state, running)).toMatchObject({ code: 0 });
+    await stop();
+    const stopped = path.join(root, 'stopped.tar.gz');
+    expect(await command('backup', state, stopped)).toMatchObject({ code: 0 });
+    for (const file of [running, stopped]) {
+      expect(await restoredLines(file)).toBe(1_000);
+      await servers.pop()?.stop();
+      await rm(restored, { recursive: true });
+    }
+  },
+  databaseTimeoutMs,
+);
+
+it(
+  'fails for a file that it cannot read, and leaves nothing behind',
+  async () => {
+    const { url, stop } = await startState();
+    await append(url, 1);
+    // As another user than root, who can read every file.
+    const user = await postgresUser();
+    const { uid, gid } = user;
+    if (uid !== undefined && gid !== undefined)
+      for (const each of [root, state, ...secretFiles.map((name) => path.join(state, name))])
+        await chown(each, uid, gid);
+    const unreadable = path.join(state, 'postgres/base/1/unreadable');
+    await writeFile(unreadable, 'rows', { mode: 0 });
+    const { code, output } = await command('backup', state, path.join(root, 'backup.tar.gz'), user);
+    expect([code, output]).toEqual([1, expect.stringContaining('unreadable')]);
+    expect(await readdir(root)).toEqual(['state']);
+    await stop();
   },
   databaseTimeoutMs,
 );

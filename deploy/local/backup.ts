@@ -19,6 +19,7 @@ import { stopLeftovers } from './postgres-leftovers.ts';
 import { runningDatabase } from './running-system.ts';
 import { loadSettings } from './settings.ts';
 import { runLocalCommand, StartError } from './start-error.ts';
+import { stateParts } from './state-parts.ts';
 
 /**
  * `make backup`: writes the state folder of `make up` into one file (0600): the files of PostgreSQL, and the secrets and
@@ -26,7 +27,6 @@ import { runLocalCommand, StartError } from './start-error.ts';
  */
 
 const run = promisify(execFile);
-const secrets = ['postgres.password', 'secrets.json', 'credentials.json'];
 /** Files that a server creates again, or that belong to a running one. */
 const left = ['postmaster.pid', 'postmaster.opts', 'pg_replslot/*', 'pg_stat_tmp/*', 'base/pgsql_tmp*'];
 
@@ -70,14 +70,11 @@ async function copyStopped(stateFolder: string, archive: string): Promise<void> 
     // Leftovers are found by their folder, which the system knows without symbolic links.
     await stopLeftovers(await realpath(path.join(stateFolder, 'postgres')));
     // Nothing changes meanwhile: a file that does is an error.
-    const words = [
-      `--file=${archive}`,
-      `--directory=${stateFolder}`,
+    await run('tar', [
+      ...appending(archive, stateFolder),
       ...excluded(left),
-      'postgres',
-      ...secrets,
-    ];
-    await run('tar', ['--append', ...words]);
+      ...(await partsOf(stateFolder)),
+    ]);
   } finally {
     await unlock();
   }
@@ -99,18 +96,19 @@ async function copyRunning(stateFolder: string, archive: string): Promise<void> 
     const started = await client.query<{ wal: string }>(
       `select pg_walfile_name(pg_backup_start('make backup', fast => true)) as wal`,
     );
-    await tar(archive, stateFolder, [...excluded([...left, 'pg_wal/*']), 'postgres', ...secrets]);
-    const stopped = await client.query<{ labelfile: string }>(
-      'select labelfile from pg_backup_stop(wait_for_archive => false)',
+    await copyChanging(archive, stateFolder);
+    const stopped = await client.query<{ label: string; wal: string }>(
+      `select labelfile as label, pg_walfile_name(lsn) as wal from pg_backup_stop(wait_for_archive => false)`,
     );
+    const [first = '', last = ''] = [started.rows[0]?.wal, stopped.rows[0]?.wal];
     await mkdir(path.join(folder, 'postgres'));
-    await writeFile(path.join(folder, 'postgres/backup_label'), stopped.rows[0]?.labelfile ?? '');
-    await tar(archive, folder, ['postgres/backup_label']);
-    const first = started.rows[0]?.wal ?? '';
+    await writeFile(path.join(folder, 'postgres/backup_label'), stopped.rows[0]?.label ?? '');
+    await run('tar', [...appending(archive, folder), 'postgres/backup_label']);
+    // The slot keeps these; later ones may vanish at any time.
     const segments = (await readdir(path.join(stateFolder, 'postgres/pg_wal')))
-      .filter((name) => /^[\dA-F]{24}$/.test(name) && name >= first)
+      .filter((name) => /^[\dA-F]{24}$/.test(name) && name >= first && name <= last)
       .map((name) => `postgres/pg_wal/${name}`);
-    await tar(archive, stateFolder, segments);
+    await run('tar', [...appending(archive, stateFolder), ...segments]);
   } finally {
     await client.end();
     await rm(folder, { recursive: true });
@@ -121,12 +119,25 @@ function excluded(patterns: readonly string[]): string[] {
   return patterns.map((pattern) => `--exclude=postgres/${pattern}`);
 }
 
-/** Appends files to an archive. They may change and vanish meanwhile, as the files of a running server do. */
-async function tar(archive: string, folder: string, words: readonly string[]): Promise<void> {
-  const quiet = ['--ignore-failed-read', '--warning=no-file-changed', '--warning=no-file-removed'];
-  const options = ['--append', `--file=${archive}`, `--directory=${folder}`, ...quiet, ...words];
-  await run('tar', options).catch((error: unknown) => {
-    // Files have changed while they were read.
+/** The parts of a state folder that a backup has. Without a start that ended well there are no credentials yet. */
+async function partsOf(stateFolder: string): Promise<string[]> {
+  const present = await readdir(stateFolder);
+  return stateParts
+    .filter(({ name, isOptional }) => !isOptional || present.includes(name))
+    .map(({ name }) => name);
+}
+
+/** Options of tar for adding the files of a folder to an archive. */
+function appending(archive: string, folder: string): string[] {
+  return ['--append', `--file=${archive}`, `--directory=${folder}`];
+}
+
+/** Adds the files of a running server, but for its log: they may change, shrink and vanish meanwhile. */
+async function copyChanging(archive: string, stateFolder: string): Promise<void> {
+  const quiet = ['--warning=no-file-changed', '--warning=no-file-removed'];
+  const words = [...quiet, ...excluded([...left, 'pg_wal/*']), ...(await partsOf(stateFolder))];
+  await run('tar', [...appending(archive, stateFolder), ...words]).catch((error: unknown) => {
+    // tar ends with 1 if files have changed or vanished, with 2 for any other failure.
     if ((error as { code?: unknown }).code !== 1) throw error;
   });
 }

@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { globSync, readFileSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,7 +15,8 @@ const npm = `#!/usr/bin/env node
 const { appendFileSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs');
 // Without an option, npm leaves packages of tests out where NODE_ENV says so.
 const all = process.argv.includes('--include=dev');
-appendFileSync('npm.log', all ? 'all ' : 'running ');
+const [, , command] = process.argv;
+appendFileSync('npm.log', (command === 'ci' ? '' : command + ' ') + (all ? 'all ' : 'running '));
 mkdirSync('node_modules/.bin', { recursive: true });
 writeFileSync('node_modules/.bin/node', '');
 const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
@@ -76,7 +78,28 @@ describe('an installation', () => {
 
   it('for running is completed by a target that needs all, once', async () => {
     expect(await install('running', 'running')).toBe('running');
-    expect(await install('all', 'all')).toBe('all');
+    expect(await install('all', 'all')).toBe('install all');
+  });
+
+  it('replaces no package that a running system uses', async () => {
+    await install('running');
+    const up = spawn(process.execPath, ['-e', 'setInterval(() => 0, 1000)', 'deploy/local/up.ts'], {
+      cwd: folder,
+    });
+    try {
+      await once(up, 'spawn');
+      expect(await install('all')).toBe('install all');
+      await lock({ ...packages, 'node_modules/pg': { integrity: 'p2' } });
+      for (const name of ['all', 'running'] as const)
+        await expect(install(name)).rejects.toThrow(
+          `make up runs from them (process ${up.pid}): stop it first.`,
+        );
+    } finally {
+      const ended = once(up, 'exit');
+      up.kill();
+      await ended;
+    }
+    expect(await install('all')).toBe('all');
   });
 
   it('of all packages never becomes smaller', async () => {

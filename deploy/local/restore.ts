@@ -7,12 +7,11 @@ import { postgresUser } from './os-user.ts';
 import { makeStateFolder } from './preconditions.ts';
 import { loadSettings } from './settings.ts';
 import { runLocalCommand, StartError } from './start-error.ts';
+import { stateParts } from './state-parts.ts';
 
 /** `make restore FILE=…`: makes a state folder of `make up` from a file of `make backup`. */
 
 const run = promisify(execFile);
-/** In this order: data without its secrets is no state, secrets without data are replaced by another restore. */
-const parts = ['credentials.json', 'secrets.json', 'postgres.password', 'postgres'];
 
 await runLocalCommand(async () => {
   const { stateFolder } = loadSettings(process.env);
@@ -32,7 +31,9 @@ await runLocalCommand(async () => {
     await rm(folder, { recursive: true, force: true });
     await mkdir(folder, { mode: 0o700 });
     await unpack(file, folder);
-    for (const part of parts) await rename(path.join(folder, part), path.join(stateFolder, part));
+    const present = await readdir(folder);
+    for (const part of stateParts.filter((each) => present.includes(each.name)))
+      await rename(path.join(folder, part.name), path.join(stateFolder, part.name));
   } finally {
     await rm(folder, { recursive: true, force: true });
     await unlock();
@@ -41,15 +42,10 @@ await runLocalCommand(async () => {
 });
 
 async function unpack(file: string, folder: string): Promise<void> {
+  const options = ['--extract', '--gzip', '--no-same-owner', `--file=${file}`, `--directory=${folder}`];
   try {
-    await run('tar', [
-      '--extract',
-      '--gzip',
-      '--no-same-owner',
-      `--file=${file}`,
-      `--directory=${folder}`,
-      ...parts,
-    ]);
+    await run('tar', options);
+    for (const { name, isOptional } of stateParts) if (!isOptional) await access(path.join(folder, name));
   } catch (error) {
     throw new StartError(`${file} is not a whole backup of "make backup".`, { cause: error });
   }
