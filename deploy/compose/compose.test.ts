@@ -101,6 +101,13 @@ describe('compose.yaml', () => {
     }
   });
 
+  it('mounts the folder of the catalogue, where an editor may replace the file', () => {
+    for (const name of ['gateway', 'chat']) {
+      const { environment = {}, volumes = [] } = compose.services[name] ?? {};
+      expect(volumes).toEqual([`.:${path.dirname(environment['GATEHOUSE_MODELS'] ?? '')}:ro`]);
+    }
+  });
+
   it('migrates before anything that uses the database starts', () => {
     expect(compose.services['gateway']?.depends_on).toEqual({
       migrate: { condition: 'service_completed_successfully' },
@@ -183,6 +190,24 @@ describe('the units of systemd', () => {
       expect(await read(`deploy/composed/${script}`)).not.toBe('');
     },
   );
+
+  it('are tried again while PostgreSQL is away', async () => {
+    const [gateway, migration] = await Promise.all([
+      read('deploy/systemd/gatehouse.service'),
+      read('deploy/systemd/gatehouse-migrate.service'),
+    ]);
+    // A service with Requires= stays down for good where the step failed once.
+    expect(gateway).toMatch(/^Wants=gatehouse-migrate\.service$/m);
+    expect(gateway).toMatch(/^After=gatehouse-migrate\.service$/m);
+    expect(gateway).not.toMatch(/^(Requires|BindsTo)=/m);
+    expect(gateway).toMatch(/^Restart=always$/m);
+    for (const unit of [gateway, migration]) expect(unit).toMatch(/^StartLimitIntervalSec=0$/m);
+  });
+
+  it('opens the admin port on this machine alone, also where HOST opens the other', async () => {
+    const unit = await read('deploy/systemd/gatehouse.service');
+    expect(unit).toMatch(/^Environment=.*\bADMIN_HOST=127\.0\.0\.1\b/m);
+  });
 
   it('the gateway does not get the owner of the database', async () => {
     const unit = await read('deploy/systemd/gatehouse.service');

@@ -38,8 +38,8 @@ function environmentOf(name: string): Record<string, string> {
   const { environment = {}, volumes = [] } = compose.services[name] ?? {};
   const mounts = volumes.map((volume) => volume.split(':'));
   const entries = Object.entries(environment).map(([variable, value]) => {
-    const mounted = mounts.find(([, target]) => target === value)?.[0];
-    const here = mounted === undefined ? value : path.join(folder, mounted);
+    const [source = '', target = ''] = mounts.find((mount) => value?.startsWith(`${mount[1]}/`)) ?? [];
+    const here = target === '' ? value : path.join(folder, source, path.relative(target, value ?? ''));
     return [variable, here?.replace('@postgres:5432/', `@127.0.0.1:${postgres.port}/`) ?? ''] as const;
   });
   const ports = { HOST: '127.0.0.1', HTTP_PORT: String(httpPort), ADMIN_PORT: String(adminPort) };

@@ -46,6 +46,13 @@ describe('a service made of parts', () => {
     expect(events).toEqual(['stop c', 'stop b', 'stop a']);
   });
 
+  it('opens the admin port at an address of its own', async () => {
+    const service = compose([], { config: { ...config, HOST: '127.0.0.2', ADMIN_HOST: '127.0.0.1' } });
+    await service.start();
+    expect(await status(service.adminPort)).toBe(200);
+    await service.stop();
+  });
+
   it('drains its parts as soon as it is not ready, and stops them after the delay', async () => {
     const events: string[] = [];
     const seen: number[] = [];

@@ -20,7 +20,13 @@ export interface ComposeOptions {
   log: Logger;
   /** The metrics at `/metrics`. */
   metrics: readonly Registry[];
-  config: { HOST: string; ADMIN_PORT: number; DRAIN_DELAY_MS: number; DRAIN_TIMEOUT_MS: number };
+  config: {
+    HOST: string;
+    ADMIN_HOST?: string | undefined;
+    ADMIN_PORT: number;
+    DRAIN_DELAY_MS: number;
+    DRAIN_TIMEOUT_MS: number;
+  };
   /** Started in this order and stopped in reverse, so list servers last: they close first. */
   parts: readonly Part[];
   /** Checks of everything the service needs to work, by the name in `/readyz` (`database`, a peer). */
@@ -60,7 +66,7 @@ export function composeService(options: ComposeOptions): Runnable & { readonly a
   let serving = false;
   let stopping = false;
   const admin = new AdminServer({
-    host: config.HOST,
+    host: config.ADMIN_HOST ?? config.HOST,
     port: config.ADMIN_PORT,
     metrics: options.metrics,
     missing: async () => (serving ? missingOf(options.ready ?? {}) : [stopping ? 'stopping' : 'starting']),

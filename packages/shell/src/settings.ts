@@ -11,6 +11,8 @@ export const serviceSettings = {
   HOST: z.string().default('0.0.0.0'),
   HTTP_PORT: port.default(8080),
   ADMIN_PORT: port.default(9090),
+  /** The address of the admin port, which clients never need. Default: `HOST`. */
+  ADMIN_HOST: z.string().optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   /** Time between "not ready" and rejecting connections, for load balancers to notice. */
   DRAIN_DELAY_MS: milliseconds.default(0),
