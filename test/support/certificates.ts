@@ -1,3 +1,4 @@
+import { createPublicKey } from 'node:crypto';
 import { rename, symlink, writeFile, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { CertificateFiles } from '@gatehouse/kit/certificate-files';
@@ -12,10 +13,20 @@ export interface TestCertificate {
 
 const day = 86_400_000;
 
-/** A certificate authority of a test. */
-export async function testAuthority(name = 'Test CA'): Promise<TestCertificate> {
+/** The time in which a certificate of a test is valid; a day from now by default. */
+export interface TestValidity {
+  notBeforeDate?: Date;
+  notAfterDate?: Date;
+}
+
+/** A certificate authority of a test; with the key of another one, its renewal. */
+export async function testAuthority(
+  name = 'Test CA',
+  { key, ...validity }: TestValidity & { key?: string } = {},
+): Promise<TestCertificate> {
   const made = await generate([{ name: 'commonName', value: name }], {
-    ...{ keyType: 'ec', algorithm: 'sha256', notAfterDate: new Date(Date.now() + day) },
+    ...{ keyType: 'ec', algorithm: 'sha256', notAfterDate: new Date(Date.now() + day), ...validity },
+    ...(key === undefined ? {} : { keyPair: { privateKey: key, publicKey: publicKeyOf(key) } }),
     extensions: [
       { name: 'basicConstraints', cA: true, critical: true },
       { name: 'keyUsage', keyCertSign: true, cRLSign: true, critical: true },
@@ -25,15 +36,31 @@ export async function testAuthority(name = 'Test CA'): Promise<TestCertificate> 
 }
 
 /** A certificate for DNS names, for both sides of a connection, signed by an authority. */
-export async function signedBy(ca: TestCertificate, ...names: string[]): Promise<TestCertificate> {
-  const made = await generate([{ name: 'commonName', value: names[0] ?? '' }], {
-    ...{ keyType: 'ec', algorithm: 'sha256', notAfterDate: new Date(Date.now() + day), ca },
+export function signedBy(ca: TestCertificate, ...names: string[]): Promise<TestCertificate> {
+  return signed(ca, { commonName: names[0] ?? '', names });
+}
+
+/** The same, with a subject of another name than its DNS names, or for another time. */
+export async function signed(
+  ca: TestCertificate,
+  { commonName, names = [], ...validity }: TestValidity & { commonName: string; names?: readonly string[] },
+): Promise<TestCertificate> {
+  const made = await generate([{ name: 'commonName', value: commonName }], {
+    ...{ keyType: 'ec', algorithm: 'sha256', notAfterDate: new Date(Date.now() + day), ca, ...validity },
     extensions: [
       { name: 'extKeyUsage', serverAuth: true, clientAuth: true },
-      { name: 'subjectAltName', altNames: names.map((value) => ({ type: 2, value })) },
+      ...(names.length === 0 ? [] : [alternatives(names)]),
     ],
   });
   return { cert: made.cert, key: made.private };
+}
+
+function publicKeyOf(key: string): string {
+  return createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString();
+}
+
+function alternatives(names: readonly string[]) {
+  return { name: 'subjectAltName' as const, altNames: names.map((value) => ({ type: 2 as const, value })) };
 }
 
 /**
@@ -70,18 +97,38 @@ export class MountedSecret {
 /** The files of a service for TLS with others, read often. */
 export class InternalFiles {
   readonly files: CertificateFiles;
+  /** The settings with their paths. */
+  readonly settings: Readonly<Record<'INTERNAL_TLS_CA' | 'INTERNAL_TLS_CERT' | 'INTERNAL_TLS_KEY', string>>;
   readonly #secret: MountedSecret;
 
-  constructor(folder: string) {
+  constructor(folder: string, log = createLogger('test', 'silent')) {
     this.#secret = new MountedSecret(folder);
-    const file = (setting: string, name: string) => ({ setting, path: this.#secret.path(name) });
+    const [ca = '', cert = '', key = ''] = ['ca.crt', 'tls.crt', 'tls.key'].map((name) =>
+      this.#secret.path(name),
+    );
+    this.settings = { INTERNAL_TLS_CA: ca, INTERNAL_TLS_CERT: cert, INTERNAL_TLS_KEY: key };
     this.files = new CertificateFiles({
-      ca: file('INTERNAL_TLS_CA', 'ca.crt'),
-      cert: file('INTERNAL_TLS_CERT', 'tls.crt'),
-      key: file('INTERNAL_TLS_KEY', 'tls.key'),
-      log: createLogger('test', 'silent'),
+      ca: { setting: 'INTERNAL_TLS_CA', path: ca },
+      cert: { setting: 'INTERNAL_TLS_CERT', path: cert },
+      key: { setting: 'INTERNAL_TLS_KEY', path: key },
+      log,
       everyMs: 20,
     });
+  }
+
+  /** Files of services in folders of their own, by the name in each certificate. */
+  static async ofServices(
+    folder: string,
+    ca: TestCertificate,
+    names: readonly string[],
+  ): Promise<ReadonlyMap<string, InternalFiles>> {
+    const entries = names.map(async (name) => {
+      await mkdir(path.join(folder, name));
+      const made = new InternalFiles(path.join(folder, name));
+      await made.write(await signedBy(ca, name), ca);
+      return [name, made] as const;
+    });
+    return new Map(await Promise.all(entries));
   }
 
   /** Replaces the certificate, and the authorities that it trusts. */

@@ -60,13 +60,13 @@ class ByteOutput implements DestinationStream {
 
 /**
  * Logs a failed request once: an unexpected error in full, an expected 5xx error (a peer or a provider is unavailable)
- * as one line with its cause. Does not log client errors.
+ * and a service with wrong credentials as one line with its cause. Does not log client errors.
  */
 export function logFailure(log: Logger, fields: Record<string, unknown>, caught: unknown): void {
   const error = toAppError(caught);
   if (error.code === 'internal') {
     log.error({ ...fields, err: caught }, 'request failed');
-  } else if (error.status >= 500) {
+  } else if (error.status >= 500 || error.code === 'service_unauthenticated') {
     log.warn({ ...fields, code: error.code, cause: causeOf(error) }, 'request failed');
   }
 }

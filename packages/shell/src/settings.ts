@@ -1,6 +1,7 @@
 import { CertificateFiles, filesOf } from '@gatehouse/kit/certificate-files';
 import { milliseconds, port } from '@gatehouse/kit/config';
 import type { Logger } from '@gatehouse/kit/log';
+import type { Registry } from '@gatehouse/kit/metrics';
 import { otlpSettings } from '@gatehouse/kit/otlp-settings';
 import { z } from 'zod';
 
@@ -38,12 +39,16 @@ export const serviceSettings = {
 export type ServiceConfig = Readonly<z.output<z.ZodObject<typeof serviceSettings>>>;
 
 /** The certificate for connections between services, in the files of its settings; undefined without. */
-export function internalCertificate(config: ServiceConfig, log: Logger): CertificateFiles | undefined {
+export function internalCertificate(
+  config: ServiceConfig,
+  log: Logger,
+  registry: Registry,
+): CertificateFiles | undefined {
   const { INTERNAL_TLS_CA, INTERNAL_TLS_CERT, INTERNAL_TLS_KEY } = config;
   const files = filesOf({ INTERNAL_TLS_CA, INTERNAL_TLS_CERT, INTERNAL_TLS_KEY });
   if (files === undefined) return undefined;
   const { INTERNAL_TLS_CA: ca, INTERNAL_TLS_CERT: cert, INTERNAL_TLS_KEY: key } = files;
-  return new CertificateFiles({ ca, cert, key, log });
+  return new CertificateFiles({ ca, cert, key, log, registry });
 }
 
 /** Settings of a service with a gRPC server. */

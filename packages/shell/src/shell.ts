@@ -91,11 +91,12 @@ export class Shell implements ServiceBase {
     overrides: ShellOverrides = {},
   ): Promise<Shell> {
     const log = overrides.log ?? createLogger(name, config.LOG_LEVEL);
+    const registry = createRegistry(name, { ofProcess: overrides.neighbours === undefined });
+    // Services of one process need no connections.
+    const hasConnections = overrides.neighbours?.listen !== false;
     const made = {
-      log,
-      // Services of one process need no connections.
-      certificate: overrides.neighbours?.listen === false ? undefined : internalCertificate(config, log),
-      registry: createRegistry(name, { ofProcess: overrides.neighbours === undefined }),
+      ...{ log, registry },
+      certificate: hasConnections ? internalCertificate(config, log, registry) : undefined,
       tracer: await createTracer(name, config, log),
       signer: await Signer.create(config.ASSERTION_PRIVATE_KEY),
       verifier: await Verifier.create(config.ASSERTION_PUBLIC_KEYS),

@@ -29,7 +29,7 @@ export interface EdgeOverrides extends ShellOverrides {
 /** The edge: the only public HTTP. It stores nothing and uses no database. */
 export async function createService(config: EdgeConfig, overrides: EdgeOverrides = {}): Promise<Service> {
   const shell = await Shell.create('edge', config, overrides);
-  const { log, signer, tracer } = shell;
+  const { log, registry, signer, tracer } = shell;
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
   const isTrustedProxy = config.TRUSTED_PROXIES;
   const changes = followTenants(shell, tenant);
@@ -42,7 +42,10 @@ export async function createService(config: EdgeConfig, overrides: EdgeOverrides
   const files = tlsFiles(config);
   const certificate =
     files &&
-    new CertificateFiles({ cert: files.TLS_CERT, key: files.TLS_KEY, log, ...overrides.certificate });
+    new CertificateFiles({
+      ...{ cert: files.TLS_CERT, key: files.TLS_KEY, log, registry },
+      ...overrides.certificate,
+    });
   if (certificate !== undefined) shell.add(certificate);
   const refusals = createRefusals(shell, config);
   const { forwarder, parts } = createProxy(shell, config, overrides.pace);
