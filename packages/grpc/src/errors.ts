@@ -60,6 +60,13 @@ export function fromServiceError(error: FailedStatus, peer: string): AppError {
   return new AppError('internal', `A call to the ${peer} service failed.`, { cause: error });
 }
 
+/** The error of an unsent call, as grpc-js sets it for one without a connection. */
+export function unavailable(cause: Error): ServiceError {
+  const { message: details } = cause;
+  const fields = { code: status.UNAVAILABLE, details, metadata: new Metadata() };
+  return Object.assign(new Error(details, { cause }), fields);
+}
+
 /** Error of a call cancelled because its connection is of no use, as grpc-js sets it for a lost one. */
 export function connectionDropped(cause: ServiceError): ServiceError {
   const { metadata } = cause;

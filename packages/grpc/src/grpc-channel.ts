@@ -1,7 +1,7 @@
 import { tokenOf } from '@gatehouse/identity/local-assertion';
 import type { Signer } from '@gatehouse/identity/signer';
 import { assertionHeader } from '@gatehouse/identity/verifier';
-import type { CertificateFiles } from '@gatehouse/kit/certificate-files';
+import { checkServiceName, type CertificateFiles } from '@gatehouse/kit/certificate-files';
 import { sleep } from '@gatehouse/kit/clock';
 import {
   connectivityState,
@@ -16,7 +16,7 @@ import {
 } from '@grpc/grpc-js';
 import { FilesProvider } from './certificate-provider.ts';
 import type { Channel, OutgoingCall, StubClass } from './channel.ts';
-import { isLost } from './errors.ts';
+import { isAnswer, isLost, unavailable } from './errors.ts';
 import { idempotentRpcs } from './idempotent.ts';
 import { callerTokenKey, requestIdKey, traceparentKey } from './metadata.ts';
 import { RenewedClient } from './renewed-client.ts';
@@ -53,12 +53,14 @@ export class GrpcChannel implements Channel {
   readonly #methods: ServiceDefinition;
   readonly #peer: string;
   readonly #signer: Signer;
+  readonly #certificate: CertificateFiles | undefined;
   #reachable = false;
   #reached = false;
 
   constructor({ peer, addresses, stub: Stub, signer, certificate }: GrpcChannelOptions) {
     this.#peer = peer;
     this.#signer = signer;
+    this.#certificate = certificate;
     this.#methods = Stub.service;
     this.#client = new RenewedClient(Stub, {
       target: target(addresses),
@@ -69,6 +71,8 @@ export class GrpcChannel implements Channel {
 
   async send(name: string, call: OutgoingCall): Promise<unknown> {
     const { request, deadline, signal } = call;
+    const expired = this.#certificate?.expired();
+    if (expired !== undefined) throw this.#reported(unavailable(expired));
     const metadata = await this.#metadataOf(call);
     const method = this.#methods[name];
     if (method === undefined) throw new Error(`${this.#peer} has no RPC ${name}`);
@@ -80,11 +84,18 @@ export class GrpcChannel implements Channel {
         return await this.#attempt(method, { request, metadata, deadline, signal });
       } catch (error) {
         const end = endOf(error as ServiceError);
-        if (end === null || repeatsLeft[end] === 0) throw error;
+        if (end === null || repeatsLeft[end] === 0) throw this.#reported(error as ServiceError);
         repeatsLeft[end] -= 1;
       }
       await sleep(repeatAfterMs);
     }
+  }
+
+  /** Logs why a call with TLS had no connection. */
+  #reported(error: ServiceError): ServiceError {
+    if (error.code === status.UNAVAILABLE && !isAnswer(error))
+      this.#certificate?.refused.outgoing(this.#peer, reasonOf(error));
+    return error;
   }
 
   #attempt(
@@ -148,7 +159,15 @@ export class GrpcChannel implements Channel {
 
 function credentialsOf(certificate: CertificateFiles): ChannelCredentials {
   const provider = new FilesProvider(certificate);
-  return experimental.createCertificateProviderChannelCredentials(provider, provider);
+  return experimental.createCertificateProviderChannelCredentials(provider, provider, {
+    checkServerIdentity: checkServiceName,
+  });
+}
+
+/** The last error of connecting in the text of grpc-js, without its time. */
+function reasonOf({ details }: ServiceError): string {
+  const last = /.*Last error: (?:Error: )?(.*?)(?: \(\d{4}-\S+\))?\. Resolution note/.exec(details);
+  return last?.[1] ?? details;
 }
 
 /**

@@ -1,6 +1,6 @@
-import { checkServerIdentity } from 'node:tls';
+import type { Server as TlsServer } from 'node:tls';
 import { assertionHeader, type Verifier } from '@gatehouse/identity/verifier';
-import type { CertificateFiles } from '@gatehouse/kit/certificate-files';
+import { checkServiceName, type CertificateFiles } from '@gatehouse/kit/certificate-files';
 import { AppError } from '@gatehouse/kit/errors';
 import {
   experimental,
@@ -78,6 +78,9 @@ export class GrpcServer {
         else reject(error);
       });
     });
+    const { certificate } = this.#options;
+    if (certificate !== undefined)
+      for (const server of tlsServersOf(this.#server)) certificate.refused.watch(server);
   }
 
   get port(): number {
@@ -155,6 +158,13 @@ function allowResets(server: Server): void {
   Object.assign(commonServerOptions, resets);
 }
 
+/** grpc-js has no event for failed handshakes; the test of refused certificates finds a change of it. */
+function tlsServersOf(server: Server): Iterable<TlsServer> {
+  const { http2Servers } = server as unknown as { http2Servers: ReadonlyMap<TlsServer, unknown> | undefined };
+  if (http2Servers === undefined) throw new Error('grpc-js keeps its HTTP/2 servers elsewhere');
+  return http2Servers.keys();
+}
+
 function credentialsOf({ certificate }: GrpcServerOptions): ServerCredentials {
   if (certificate === undefined) return ServerCredentials.createInsecure();
   const provider = new FilesProvider(certificate);
@@ -165,8 +175,7 @@ type AuthContext = ReturnType<ServerUnaryCall<unknown, unknown>['getAuthContext'
 
 /** Throws unless the certificate of the connection has the name of the service that the token names. */
 function checkCertificate(caller: string, { sslPeerCertificate }: AuthContext): void {
-  const problem =
-    sslPeerCertificate === undefined ? undefined : checkServerIdentity(caller, sslPeerCertificate);
+  const problem = sslPeerCertificate === undefined ? undefined : checkServiceName(caller, sslPeerCertificate);
   if (sslPeerCertificate === undefined || problem !== undefined)
     throw new AppError('service_unauthenticated', `The certificate is not one of the ${caller} service.`, {
       cause: problem,

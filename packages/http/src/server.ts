@@ -9,7 +9,7 @@ import {
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import { Server as TcpServer, type AddressInfo, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { minTlsVersion, type CertificateFiles } from '@gatehouse/kit/certificate-files';
+import { hasServiceName, minTlsVersion, type CertificateFiles } from '@gatehouse/kit/certificate-files';
 import { newId } from '@gatehouse/kit/ids';
 import { OpenList } from '@gatehouse/kit/open-list';
 import { inviteWhenRead } from './reply.ts';
@@ -107,12 +107,6 @@ function newServer({ certificate, clients }: HttpServerOptions, options: ServerO
   });
 }
 
-/** Whether the certificate of a client, which the CAs have signed, has one of these names. */
-function isOneOf(clients: readonly string[], socket: TLSSocket): boolean {
-  const certificate = socket.getPeerX509Certificate();
-  return clients.some((name) => certificate?.checkHost(name, { subject: 'never' }) !== undefined);
-}
-
 /** Whether a connection failed before any HTTP, so its client can't read a response. */
 function isHandshakeError({ code = '' }: NodeJS.ErrnoException): boolean {
   return code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_');
@@ -178,10 +172,26 @@ export class HttpServer {
       this.#server.on('connection', (socket: Socket) => socket.once('close', this.#encrypted.add(socket)));
       // Before the HTTP server's own listener, which may read a request that came with the end of the handshake.
       this.#server.prependListener('secureConnection', (socket: TLSSocket) => {
-        if (options.clients !== undefined && !isOneOf(options.clients, socket)) socket.destroy();
-        else this.#add(socket);
+        if (this.#isClient(socket)) this.#add(socket);
+        else socket.destroy();
       });
+      if (options.clients !== undefined && this.#server instanceof TlsServer)
+        options.certificate.refused.watch(this.#server);
     }
+  }
+
+  /** Whether the certificate of a client, signed by the CAs, has one of the names. Logs a wrong one. */
+  #isClient(socket: TLSSocket): boolean {
+    const { clients, certificate: files } = this.#options;
+    if (clients === undefined) return true;
+    const certificate = socket.getPeerX509Certificate();
+    if (certificate !== undefined && clients.some((name) => hasServiceName(certificate, name))) return true;
+    const names = certificate?.subjectAltName ?? 'no DNS name';
+    files?.refused.incoming(
+      socket.remoteAddress,
+      `the certificate has ${names}, not DNS:${clients.join(' or DNS:')}`,
+    );
+    return false;
   }
 
   #add(socket: Socket): void {

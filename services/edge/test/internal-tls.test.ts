@@ -7,7 +7,14 @@ import path from 'node:path';
 import { connect } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { HttpServer } from '@gatehouse/http/server';
-import { InternalFiles, signedBy, testAuthority, type TestCertificate } from '@gatehouse/test/certificates';
+import { createLogger } from '@gatehouse/kit/log';
+import {
+  InternalFiles,
+  signed,
+  signedBy,
+  testAuthority,
+  type TestCertificate,
+} from '@gatehouse/test/certificates';
 import { eventually } from '@gatehouse/test/eventually';
 import { loadConfig } from '../src/config.ts';
 import { createService } from '../src/service.ts';
@@ -24,14 +31,28 @@ let chat: HttpServer;
 let wrongName: HttpServer;
 const ends: (() => Promise<void> | void)[] = [];
 const arrivals: string[] = [];
+const lines: {
+  msg: string;
+  reason?: string;
+  address?: string;
+  service?: string;
+  err?: { message: string };
+}[] = [];
 
 async function filesOf(name: string, authority = ca): Promise<InternalFiles> {
-  const made = new InternalFiles(await mkdtemp(path.join(folder, 'service-')));
-  await made.write(await signedBy(authority, name), ca);
+  return filesWith(await signedBy(authority, name));
+}
+
+async function filesWith(certificate: TestCertificate): Promise<InternalFiles> {
+  const log = createLogger('test', 'warn', { write: note });
+  const made = new InternalFiles(await mkdtemp(path.join(folder, 'service-')), log);
+  await made.write(certificate, ca);
   await made.files.start();
   ends.push(() => made.files.stop());
   return made;
 }
+
+const note = (line: string): void => void lines.push(JSON.parse(line) as (typeof lines)[0]);
 
 /** A service that the edge alone may call, with a certificate for a name. */
 async function serve({ files }: InternalFiles): Promise<HttpServer> {
@@ -56,26 +77,26 @@ beforeAll(async () => {
   chat = await serve(await filesOf('chat'));
   wrongName = await serve(await filesOf('memory'));
   const tenant = await filesOf('tenant');
-  const edgeFolder = await mkdtemp(path.join(folder, 'edge-'));
-  const settings = new InternalFiles(edgeFolder);
-  await settings.write(await signedBy(ca, 'edge'), ca);
+  const own = await filesOf('edge');
   const addressOf = ({ port }: HttpServer): string => `127.0.0.1:${port}`;
   edge = await EdgeUnderTest.start(
     {
-      INTERNAL_TLS_CA: path.join(edgeFolder, 'ca.crt'),
-      INTERNAL_TLS_CERT: path.join(edgeFolder, 'tls.crt'),
-      INTERNAL_TLS_KEY: path.join(edgeFolder, 'tls.key'),
+      ...own.settings,
       AGENT_HTTP: addressOf(agent),
       // Two, so that the edge checks whether they live.
       CHAT_HTTP: [addressOf(chat), addressOf(await serve(await filesOf('chat')))].join(','),
       WEBHOOK_HTTP: addressOf(wrongName),
       ANALYTICS_HTTP: addressOf(await serve(await filesOf('analytics', otherCa))),
+      MEMORY_HTTP: addressOf(await serve(await filesWith(await signed(ca, { commonName: 'memory' })))),
     },
     undefined,
-    { tenantCertificate: tenant.files },
+    { tenantCertificate: tenant.files, log: createLogger('edge', 'warn', { write: note }) },
   );
 });
-afterEach(() => void arrivals.splice(0));
+afterEach(() => {
+  arrivals.splice(0);
+  lines.splice(0);
+});
 afterAll(async () => {
   await edge.stop();
   for (const end of ends.reverse()) await end();
@@ -114,10 +135,19 @@ describe('an edge with a certificate for services', () => {
   });
 
   it('sends nothing to a service with another name or of another CA, and says that it cannot be reached', async () => {
-    for (const url of ['/v1/webhooks/endpoints', '/v1/usage/summary']) {
+    for (const [url, reason] of [
+      ['/v1/webhooks/endpoints', 'has DNS:memory, not DNS:webhook'],
+      ['/v1/usage/summary', 'unable to verify the first certificate'],
+      // Its subject alone has the name of the service.
+      ['/v1/agents/a/memory/documents', 'has no DNS name, not DNS:memory'],
+    ] as const) {
       const response = await ask(url);
       expect(response.status).toBe(503);
       expect(await response.json()).toMatchObject({ error: { code: 'service_unavailable' } });
+      expect(lines.splice(0).at(-1)).toMatchObject({
+        msg: 'no connection to a service',
+        err: { message: expect.stringContaining(reason) as unknown },
+      });
     }
     expect(arrivals.filter((url) => url !== '/livez')).toEqual([]);
   });
@@ -129,6 +159,17 @@ describe('a service behind the edge', () => {
     await expect(statusOf(agent)).rejects.toThrow();
     await expect(statusOf(agent, await filesOf('chat'))).rejects.toThrow();
     await expect(statusOf(agent, await filesOf('edge', otherCa))).rejects.toThrow();
+    const reasons = [
+      'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE',
+      'the certificate has DNS:chat, not DNS:edge',
+      'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    ];
+    await eventually(() => {
+      for (const reason of reasons)
+        expect(lines).toContainEqual(
+          expect.objectContaining({ msg: 'no connection from a service', address: '127.0.0.1', reason }),
+        );
+    });
     expect(arrivals.filter((url) => url !== '/livez')).toEqual(['/']);
   });
 

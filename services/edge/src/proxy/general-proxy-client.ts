@@ -2,7 +2,7 @@ import { connectTimeoutMs, idleMs, defaultSilenceMs } from '../bounds.ts';
 import { ServerResponse, type IncomingMessage, Agent, type ClientRequestArgs } from 'node:http';
 import { Agent as SecureAgent, type RequestOptions } from 'node:https';
 import { Readable, type Duplex } from 'node:stream';
-import type { CertificateFiles } from '@gatehouse/kit/certificate-files';
+import { checkServiceName, type CertificateFiles } from '@gatehouse/kit/certificate-files';
 import { createProxyMiddleware, type RequestHandler } from 'http-proxy-middleware';
 import type { ProxiedResponse, AnswerSource } from './answer-handlers.ts';
 import { headerObject } from './headers.ts';
@@ -155,7 +155,15 @@ class SecureConnectionPool extends SecureAgent {
     options: RequestOptions,
     callback?: (error: Error | null, stream: Duplex) => void,
   ): Duplex | null | undefined {
-    const secured = { ...options, secureContext: this.#certificate.current.context };
+    const certificate = this.#certificate;
+    const expired = certificate.expired();
+    if (expired !== undefined) {
+      // Node's types want a stream beside an error too.
+      callback?.(expired, undefined as never);
+      return undefined;
+    }
+    const { context: secureContext } = certificate.current;
+    const secured = { ...options, secureContext, checkServerIdentity: checkServiceName };
     const connection = super.createConnection(secured, callback);
     return limited(connection, 'secureConnect');
   }

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { CertificateFiles } from '@gatehouse/kit/certificate-files';
+import { checkServiceName, type CertificateFiles } from '@gatehouse/kit/certificate-files';
 import { buildConnector, Pool, type Dispatcher } from 'undici';
 import type { AddressList } from '../replicas/address-list.ts';
 import type { ProxiedResponse } from './answer-handlers.ts';
@@ -93,9 +93,14 @@ export class PassThrough implements HttpClient {
 /** Connects with the latest certificate. An error is one of connecting: nothing was sent. */
 function secureConnector({ service, certificate }: ServiceTls): buildConnector.connector {
   return (options, callback) => {
+    const expired = certificate.expired();
+    if (expired !== undefined) {
+      callback(expired, null);
+      return;
+    }
     const connect = buildConnector({
       ...{ timeout: connectTimeoutMs, servername: service, allowH2: false },
-      secureContext: certificate.current.context,
+      ...{ secureContext: certificate.current.context, checkServerIdentity: checkServiceName },
       // A resumed session would not show the certificate again, which may have been replaced.
       maxCachedSessions: 0,
     });

@@ -1,6 +1,6 @@
 import { request, type ClientRequest, type RequestOptions } from 'node:http';
 import { request as requestSecurely } from 'node:https';
-import type { CertificateFiles } from '@gatehouse/kit/certificate-files';
+import { checkServiceName, type CertificateFiles } from '@gatehouse/kit/certificate-files';
 import type { AddressList } from './address-list.ts';
 import { silencesToRest } from '../bounds.ts';
 
@@ -86,7 +86,8 @@ export class Liveness {
   #request(address: string, options: RequestOptions): ClientRequest {
     if (this.#tls === undefined) return request(`http://${address}`, options);
     const { service, certificate } = this.#tls;
-    const secure = { servername: service, secureContext: certificate.current.context };
+    const { context: secureContext } = certificate.current;
+    const secure = { servername: service, secureContext, checkServerIdentity: checkServiceName };
     return requestSecurely(`https://${address}`, { ...options, ...secure });
   }
 }
