@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url';
 
 /**
  * Installs packages into `node_modules`, if they are not: `node install.js all`, or `running` for those that `make up`
- * needs. A folder with any package of tests and linters has all of them afterwards. What a `make up` of this folder runs
- * from stays: packages are added beside its own, and changes of its own wait until it stops. Runs on the machine's Node,
- * which may be older than the project's and strips no types.
+ * needs. A folder with any package of tests and linters has all of them afterwards. A running `make up`
+ * of this folder keeps its packages: others are added beside them, and replacements wait until it stops. Runs on the
+ * machine's Node, which may be older than the project's and strips no types.
  */
 const root = realpathSync(fileURLToPath(new URL('../..', import.meta.url)));
 const folder = path.join(root, 'node_modules');

@@ -3,7 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { services } from '@gatehouse/contract/services';
 import { repositoryRoot } from '@gatehouse/local/settings';
+import { InternalFiles, testAuthority } from '@gatehouse/test/certificates';
 import { eventually } from '@gatehouse/test/eventually';
 import { readExposition, type Exposed } from '@gatehouse/test/exposition';
 import { TestGateway } from '@gatehouse/test/gateway';
@@ -90,9 +92,15 @@ beforeAll(async () => {
     OIDC_ISSUERS,
     'issuers: [{ name: main, issuer: https://issuer.example.com, client_id: c, owner_groups: [ops] }]',
   );
+  const names = services.map(({ name }) => name);
+  const files = await InternalFiles.ofServices(folder, await testAuthority(), names);
   gateway = await TestGateway.start({
     separate: true,
-    environment: { OIDC_ISSUERS, PUBLIC_URL: 'https://gateway.example.com' },
+    environment: (service) => ({
+      ...files.get(service)?.settings,
+      OIDC_ISSUERS,
+      PUBLIC_URL: 'https://gateway.example.com',
+    }),
     ...(noKafka === undefined && { kafka: await makeTopics() }),
   });
   const { userKey, adminKey } = await gateway.makeTenant();

@@ -57,8 +57,8 @@ export interface GatewayOptions {
   kafka?: { KAFKA_BROKERS: string; KAFKA_PREFIX: string };
   /** Existing databases, with their owner key if there is one, instead of a new one for each service. */
   existing?: { database: (service: ServiceName) => TestDatabase; ownerKey: string | null };
-  /** Settings of every service, which override those of the test gateway. */
-  environment?: Readonly<Record<string, string>>;
+  /** Settings of every service, or by its name, which override those of the test gateway. */
+  environment?: Readonly<Record<string, string>> | ((service: string) => Readonly<Record<string, string>>);
 }
 
 /**
@@ -237,7 +237,7 @@ export class TestGateway implements SomeGateway {
       ...options.kafka,
       GATEHOUSE_MODELS: models,
       SIMULATOR_KEY: 'provider-key',
-      ...options.environment,
+      ...(typeof options.environment === 'function' ? options.environment(service) : options.environment),
     });
     this.#add('tenant-1', async () =>
       createTenantService(tenantConfig(environment('tenant', tenant)), { neighbours }),
