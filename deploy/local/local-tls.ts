@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { loopback } from './ports.ts';
 import { StartError } from './start-error.ts';
 
-/** Reads the edge's certificate in PEM. Throws a `StartError` if there is none in the file. */
+/** Reads the edge's certificate in PEM. Throws a `StartError` for a file without one. */
 export async function readCertificate(file: string): Promise<Buffer> {
   try {
     const text = await readFile(file);

@@ -32,7 +32,7 @@ export async function lockState(stateFolder: string): Promise<() => Promise<void
   throw new StartError(`Failed to create the lock ${file}.`);
 }
 
-/** Process id of the supervisor of a state folder; undefined while none runs. */
+/** Process id of the supervisor of a state folder; undefined if it does not run. */
 export async function supervisorOf(stateFolder: string): Promise<number | undefined> {
   return runningPid(await readFile(path.join(stateFolder, fileName), 'utf8').catch(() => ''));
 }

@@ -36,7 +36,7 @@ export function isAllowed(expression: string): boolean {
     : names.every((name) => allowed.has(name));
 }
 
-/** Lists packages with their licences, a line each. Throws with every package whose licence is not allowed. */
+/** Lists packages with their licences, a line each. Throws with every package without an allowed licence. */
 export function licenceList(components: readonly Component[]): string {
   const lines = new Map(components.map((component) => [component['bom-ref'], licenceOf(component)]));
   const sorted = [...lines].sort(([a], [b]) => compare(a, b));

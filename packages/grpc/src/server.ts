@@ -26,8 +26,8 @@ export interface GrpcServerOptions extends RpcRunnerOptions {
   /** Interval at which all connections are closed gracefully while draining. */
   rotateMs?: number;
   /**
-   * Its certificate and the CAs of its clients, whose certificates must have the name of the calling service. If unset,
-   * connections are not encrypted.
+   * Its certificate and the CAs of its clients. A client's certificate must have the name of the calling service. If
+   * unset, connections are not encrypted.
    */
   certificate?: CertificateFiles | undefined;
 }

@@ -13,7 +13,7 @@ const warningShare = 1 / 4;
 
 const block = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** All certificates of a file in PEM, in order. Throws if there is none, or one of them is malformed. */
+/** All certificates of a file in PEM, in order. Throws for a file without one, or with a malformed one. */
 export function certificatesIn(pem: Buffer): readonly [X509Certificate, ...X509Certificate[]] {
   const text = pem.toString('latin1');
   const [first, ...others] = text.match(block) ?? [];

@@ -55,7 +55,7 @@ function reasonOf({ code, message }: NodeJS.ErrnoException): string {
   return code ?? message;
 }
 
-/** A connection whose handshake has failed, as Node's servers report it. */
+/** A connection with a failed handshake, as Node's servers report it. */
 interface EndedSocket {
   /** A code, though Node's types have an error. */
   authorizationError: string | null | undefined;

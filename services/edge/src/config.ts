@@ -75,7 +75,8 @@ export function loadConfig(environment: Record<string, string | undefined>): Edg
 
 /** The files for TLS; undefined without TLS. Throws a `ConfigError` if only one of them is set. */
 export function tlsFiles({ TLS_CERT, TLS_KEY }: Pick<EdgeConfig, 'TLS_CERT' | 'TLS_KEY'>) {
-  return filesOf({ TLS_CERT, TLS_KEY });
+  const files = filesOf({ TLS_CERT, TLS_KEY });
+  return files && { cert: files.TLS_CERT, key: files.TLS_KEY };
 }
 
 /** Addresses of the replicas of a service: `host:port` each, or `dns:///name:port`. */

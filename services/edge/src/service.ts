@@ -40,12 +40,7 @@ export async function createService(config: EdgeConfig, overrides: EdgeOverrides
   });
   shell.require('tenant', () => authenticator.ready);
   const files = tlsFiles(config);
-  const certificate =
-    files &&
-    new CertificateFiles({
-      ...{ cert: files.TLS_CERT, key: files.TLS_KEY, log, registry },
-      ...overrides.certificate,
-    });
+  const certificate = files && new CertificateFiles({ ...files, log, registry, ...overrides.certificate });
   if (certificate !== undefined) shell.add(certificate);
   const refusals = createRefusals(shell, config);
   const { forwarder, parts } = createProxy(shell, config, overrides.pace);
