@@ -21,6 +21,8 @@ import { check, mustHold } from './step.ts';
 const { admin_key: admin, owner_key: owner } = credentials;
 const stamp = Date.now().toString(36);
 const widths = { phone: 360, desktop: 1_280 };
+/** A form is in one picture to its end. */
+const height = 1_800;
 
 interface Made {
   id: string;
@@ -41,7 +43,7 @@ const shows = (page: Page, text: RegExp) =>
 async function look(page: Page, name: string): Promise<string[]> {
   const wrong: string[] = [];
   for (const [device, width] of Object.entries(widths)) {
-    await page.setViewport({ width, height: 900 });
+    await page.setViewport({ width, height });
     for (const scheme of ['light', 'dark']) {
       await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
       const found = await faults(page, scheme === 'light' ? 'all' : 'colours');
@@ -58,16 +60,19 @@ async function look(page: Page, name: string): Promise<string[]> {
   return wrong;
 }
 
-/** Looks at forms, each by its page and the button that opens it. */
-async function lookAtForms(page: Page, forms: readonly (readonly [string, string])[]): Promise<string[]> {
+/** Looks at forms, each by its name, its page and the button that opens it. */
+async function lookAtForms(
+  page: Page,
+  forms: readonly (readonly [name: string, target: string, button: string])[],
+): Promise<string[]> {
   const wrong: string[] = [];
-  for (const [target, button] of forms) {
+  for (const [name, target, button] of forms) {
     await page.setViewport({ width: widths.desktop, height: 900 });
     await go(page, target);
     await click(page, button);
     await page.waitForSelector('dialog form', patience);
     await settle(page);
-    wrong.push(...(await look(page, `${target} ${button}`.replace(/\W+/g, '-').replace(/^-app-/, ''))));
+    wrong.push(...(await look(page, name)));
   }
   await page.setViewport({ width: widths.desktop, height: 900 });
   return wrong;
@@ -110,24 +115,24 @@ try {
   await check('no form of an admin has a fault by axe, or is wider than a phone', async () =>
     holdsNothing(
       await lookAtForms(page, [
-        ['/app/keys', 'Create a key'],
-        ['/app/provider-keys', 'Add a key'],
-        ['/app/webhooks', 'Create an endpoint'],
-        ['/app/webhooks', `Edit Forms ${stamp}`],
-        ['/app/webhooks', `Rotate secret of Forms ${stamp}`],
-        ['/app/channels', 'Create a channel'],
-        ['/app/channels', `Edit Forms ${stamp}`],
-        ['/app/mcp-servers', 'Register a server'],
-        ['/app/mcp-servers', `Edit forms-${stamp}`],
-        ['/app/subscriptions', 'Subscribe'],
-        ['/app/batches', 'Upload a file'],
-        ['/app/transfers', 'Plan a transfer'],
-        [`/app/memory/${agent}`, 'Store a document'],
-        [`/app/memory/${agent}`, 'Import'],
-        [`/app/memory/${agent}`, 'Forget'],
-        [`/app/graph/${agent}`, 'Add an entity'],
-        [`/app/graph/${agent}`, 'Add a relation'],
-        [`/app/graph/${agent}`, 'Extract from a text'],
+        ['key', '/app/keys', 'Create a key'],
+        ['provider-key', '/app/provider-keys', 'Add a key'],
+        ['endpoint', '/app/webhooks', 'Create an endpoint'],
+        ['endpoint-edited', '/app/webhooks', `Edit Forms ${stamp}`],
+        ['endpoint-rotated', '/app/webhooks', `Rotate secret of Forms ${stamp}`],
+        ['channel', '/app/channels', 'Create a channel'],
+        ['channel-edited', '/app/channels', `Edit Forms ${stamp}`],
+        ['mcp-server', '/app/mcp-servers', 'Register a server'],
+        ['mcp-server-edited', '/app/mcp-servers', `Edit forms-${stamp}`],
+        ['subscription', '/app/subscriptions', 'Subscribe'],
+        ['file', '/app/batches', 'Upload a file'],
+        ['transfer', '/app/transfers', 'Plan a transfer'],
+        ['document', `/app/memory/${agent}`, 'Store a document'],
+        ['memory-import', `/app/memory/${agent}`, 'Import'],
+        ['memory-forget', `/app/memory/${agent}`, 'Forget'],
+        ['entity', `/app/graph/${agent}`, 'Add an entity'],
+        ['relation', `/app/graph/${agent}`, 'Add a relation'],
+        ['extraction', `/app/graph/${agent}`, 'Extract from a text'],
       ]),
     ),
   );
@@ -251,6 +256,18 @@ try {
     return holdsNothing(wrong);
   });
 
+  await check('a key is offered what the scopes of its maker include', async () => {
+    const body = { name: 'Of a maker', role: 'admin', scopes: ['keys.write', 'agents.write', 'chat'] };
+    const maker = await api<{ key: string }>('/v1/api-keys', admin, body);
+    await logInAfresh(page, maker.body.key, '/app/keys');
+    await click(page, 'Create a key');
+    await page.waitForSelector('dialog fieldset', patience);
+    const offered = await page.$$eval('dialog fieldset .check', (labels) =>
+      labels.map((label) => String((label as { textContent: string | null }).textContent)),
+    );
+    return mustHold(offered.join() === 'chat,agents.read', offered.join());
+  });
+
   await api(`/v1/agents/${agent}`, admin, undefined, 'DELETE');
   await logInAfresh(page, owner, '/app/tenants');
   const tenant = `forms-${stamp}`;
@@ -259,11 +276,11 @@ try {
   await check('no form of an owner has a fault by axe, or is wider than a phone', async () =>
     holdsNothing(
       await lookAtForms(page, [
-        ['/app/tenants', 'Create a tenant'],
-        [`/app/tenants?q=${tenant}`, `Edit ${tenant}`],
-        ['/app/owner-keys', 'Create a key'],
-        ['/app/owner-subscriptions', 'Subscribe'],
-        ['/app/transfers', 'Plan a transfer'],
+        ['tenant', '/app/tenants', 'Create a tenant'],
+        ['tenant-edited', `/app/tenants?q=${tenant}`, `Edit ${tenant}`],
+        ['owner-key', '/app/owner-keys', 'Create a key'],
+        ['owner-subscription', '/app/owner-subscriptions', 'Subscribe'],
+        ['owner-transfer', '/app/transfers', 'Plan a transfer'],
       ]),
     ),
   );

@@ -93,6 +93,23 @@ try {
     return holdsNothing([...wrong, ...(/Provider.*Cost/.test(shown) ? [] : [shown])]);
   });
 
+  await check('the step of an embedding shows its tokens', async () => {
+    const { admin_key: key } = credentials;
+    const response = await fetch(`${origin}/v1/embeddings`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'text-embedding-3-small', input: 'The moat is deep.' }),
+    });
+    await response.arrayBuffer();
+    const run = response.headers.get('x-run-id') ?? '';
+    await until(`/v1/traces/${run}`, key, (text) => text.includes('"ended_at":"'));
+    await page.goto(`${origin}/app/traces/${run}`);
+    await (await page.waitForSelector('.waterfall summary', patience))?.click();
+    await page.waitForSelector('.waterfall [open] .facts', patience);
+    const shown = await textOf(page, '.waterfall [open] .facts');
+    return holdsNothing(/Kindembedding.*Tokens in\d/.test(shown) ? [] : [shown]);
+  });
+
   await check('refused requests are listed by code, each with the next step', async () => {
     const { admin_key: key } = credentials;
     await ask('Say nothing.', 'no-such-model');

@@ -12,7 +12,7 @@ import { GraphForms } from '../parts/graph-forms.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
 import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
-import { may } from '../shell/rights.ts';
+import { writtenScope } from '../shell/rights.ts';
 import { usePerson } from '../shell/session.tsx';
 import { urlWith, useParameter, useView } from '../shell/location.tsx';
 import type { PageProps } from './page.ts';
@@ -39,11 +39,11 @@ function Entities({ agentID }: { agentID: string }) {
   const [q] = useParameter('q');
   const [type] = useParameter('type');
   const { path, query } = useView();
-  const mayWrite = may(usePerson(), { scope: 'memory.write' });
+  const scopeToWrite = writtenScope(usePerson());
   const [round, setRound] = useState(0);
   return (
     <>
-      {mayWrite ? <GraphForms agentID={agentID} onDone={() => setRound(round + 1)} /> : null}
+      {scopeToWrite !== null ? <GraphForms agentID={agentID} onDone={() => setRound(round + 1)} /> : null}
       <div class="choices">
         <FilterField label="Search" name="q" />
         <FilterField label="Type" name="type" />
@@ -64,8 +64,8 @@ function Entities({ agentID }: { agentID: string }) {
           { header: 'Description', cell: ({ description }) => description ?? '' },
           {
             header: 'Actions',
-            cell: ({ id, name }) =>
-              mayWrite ? (
+            cell: ({ id, name, scope }) =>
+              scope === scopeToWrite ? (
                 <span class="actions">
                   <ConfirmedButton
                     label="Delete"

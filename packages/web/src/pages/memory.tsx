@@ -16,7 +16,7 @@ import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { MemoryTransfer } from '../parts/memory-transfer.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { Time } from '../parts/time.tsx';
-import { may, scopeOfDocuments } from '../shell/rights.ts';
+import { may, writtenScope } from '../shell/rights.ts';
 import { usePerson } from '../shell/session.tsx';
 import { useParameter } from '../shell/location.tsx';
 import type { PageProps } from './page.ts';
@@ -28,14 +28,22 @@ export function Memory({ id }: PageProps) {
       <AgentLink id={id} />
       <Search agentID={id} />
       <h2>Documents</h2>
-      <Creation
-        label="Store a document"
-        title="Store a document"
-        form={(onCreated) => <DocumentForm agentID={id} document={null} onDone={() => onCreated(null)} />}
-      >
-        {(_show, round) => <Documents key={round} agentID={id} />}
-      </Creation>
+      <WritableDocuments agentID={id} />
     </>
+  );
+}
+
+/** The documents, with a button to store one for those who may. */
+function WritableDocuments({ agentID }: { agentID: string }) {
+  if (writtenScope(usePerson()) === null) return <Documents agentID={agentID} />;
+  return (
+    <Creation
+      label="Store a document"
+      title="Store a document"
+      form={(onCreated) => <DocumentForm agentID={agentID} document={null} onDone={() => onCreated(null)} />}
+    >
+      {(_show, round) => <Documents key={round} agentID={agentID} />}
+    </Creation>
   );
 }
 
@@ -89,7 +97,7 @@ function Documents({ agentID }: { agentID: string }) {
   // Export, import and forget concern the memory of all users.
   const person = usePerson();
   const mayChangeAll = may(person, { scope: 'agents.write' });
-  const ownScope = scopeOfDocuments(person);
+  const scopeToWrite = writtenScope(person);
   const [round, setRound] = useState(0);
   const changed = (): void => {
     setRound(round + 1);
@@ -128,7 +136,7 @@ function Documents({ agentID }: { agentID: string }) {
                 <FormButton label="Open" subject={path} onDone={changed}>
                   {(done) => <StoredDocument agentID={agentID} path={path} onDone={done} />}
                 </FormButton>
-                {scope === ownScope ? (
+                {scope === scopeToWrite ? (
                   <ConfirmedButton
                     label="Delete"
                     subject={path}

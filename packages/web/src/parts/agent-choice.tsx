@@ -13,9 +13,9 @@ interface AgentChoiceProps {
 }
 
 /** The agents of a form: the newest hundred, or those with the text of a search. */
-export function useOfferedAgents() {
+export function useOfferedAgents(mayList = true) {
   const [q, setSearch] = useState('');
-  const known = useAnswer('GET /v1/agents', { query: { limit: '100', q } });
+  const known = useAnswer('GET /v1/agents', mayList ? { query: { limit: '100', q } } : null);
   const isLong = q !== '' || known.answer?.has_more === true;
   return { known, search: isLong ? <AgentSearch value={q} onChange={setSearch} /> : null };
 }

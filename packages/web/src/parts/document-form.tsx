@@ -1,7 +1,7 @@
 import type { DocumentWithText } from '@gatehouse/contract/memory';
 import { useAnswer } from '../api/use-answer.ts';
 import { textOrNull } from '../format/changes.ts';
-import { scopeOfDocuments } from '../shell/rights.ts';
+import { writtenScope } from '../shell/rights.ts';
 import { usePerson } from '../shell/session.tsx';
 import { ActionForm } from './action-form.tsx';
 import { LongTextField, TextField } from './fields.tsx';
@@ -24,7 +24,7 @@ export function DocumentForm({ agentID, document, onDone }: DocumentFormProps) {
     text: document?.text ?? '',
   });
   const { path, title, text } = values;
-  const scope = scopeOfDocuments(usePerson());
+  const scope = writtenScope(usePerson());
   const unchanged = document === null ? {} : { metadata: document.metadata };
   return (
     <ActionForm
@@ -32,7 +32,7 @@ export function DocumentForm({ agentID, document, onDone }: DocumentFormProps) {
       name="PUT /v1/agents/{agentID}/memory/documents/{path+}"
       input={() => ({
         params: { agentID, path },
-        body: { text, title: textOrNull(title), scope, ...unchanged },
+        body: { text, title: textOrNull(title), ...(scope !== null && { scope }), ...unchanged },
       })}
       onDone={onDone}
       isIncomplete={path === ''}
@@ -67,15 +67,18 @@ export function StoredDocument({
   onDone: () => void;
 }) {
   const known = useAnswer('GET /v1/agents/{agentID}/memory/documents/{path+}', { params: { agentID, path } });
-  const ownScope = scopeOfDocuments(usePerson());
+  const scope = writtenScope(usePerson());
   return (
     <KnownAnswer known={known}>
       {(document) =>
-        document.scope === ownScope ? (
+        document.scope === scope ? (
           <DocumentForm {...{ agentID, document, onDone }} />
         ) : (
           <>
-            <p class="note">It belongs to the agent: you read it, and a key without a user changes it.</p>
+            <p class="note">
+              It belongs to the agent. To change it, log in with the scope <code>agents.write</code> and
+              without a user.
+            </p>
             <TextBlock label={document.title ?? path} text={document.text} />
           </>
         )

@@ -8,6 +8,7 @@ import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import { useAnswer, useItems } from '../api/use-answer.ts';
 import { useNames } from '../api/use-names.ts';
+import { agentLabel } from '../format/agents.ts';
 import { trimmed } from '../format/changes.ts';
 import {
   chosenWithNeeds,
@@ -149,7 +150,7 @@ interface OwnResourcesProps {
 function OwnResources({ value, onChange, param }: OwnResourcesProps) {
   const person = usePerson();
   const inputFor = (scope: Scope) => (may(person, { scope }) ? {} : null);
-  const { known: agents, search } = useOfferedAgents();
+  const { known: agents, search } = useOfferedAgents(may(person, { scope: 'agents.read' }));
   const servers = useItems('GET /v1/mcp/servers', inputFor('mcp.write'));
   const channels = useItems('GET /v1/channels/instances', inputFor('channels.read'));
   const endpoints = useItems('GET /v1/webhooks/endpoints', inputFor('webhooks.write'));
@@ -164,7 +165,10 @@ function OwnResources({ value, onChange, param }: OwnResourcesProps) {
   };
   const labels = useRef(new Map<ResourceText, string>());
   const listed = [
-    ...options('agent', resources.agents),
+    ...options(
+      'agent',
+      resources.agents.map((agent) => ({ id: agent.id, name: agentLabel(agent) })),
+    ),
     ...options('mcp_server', resources.servers),
     ...options('channel_instance', resources.channels),
     ...options('webhook_endpoint', resources.endpoints),

@@ -19,7 +19,12 @@ export function may({ role, scopes }: Rights, needs: Needs): boolean {
   return role !== 'owner' && wanted.some((scope) => grants(scopes, scope));
 }
 
-/** The scope of the documents written by a person: with a user only their own, without one the agent's. */
-export function scopeOfDocuments({ user_id: user }: { user_id: string | null }): Document['scope'] {
-  return user === null ? 'agent' : 'user';
+/**
+ * The scope of what a person writes to the memory of an agent: with a user only their own, without one the agent's. Null
+ * without the right.
+ */
+export function writtenScope(person: Rights & { user_id: string | null }): Document['scope'] | null {
+  if (!may(person, { scope: 'memory.write' })) return null;
+  if (person.user_id !== null) return 'user';
+  return may(person, { scope: 'agents.write' }) ? 'agent' : null;
 }
