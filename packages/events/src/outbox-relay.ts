@@ -1,12 +1,13 @@
 import { monotonicMs, settledWithin, sleep } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Registry } from '@gatehouse/kit/metrics';
+import { listen, notify } from '@gatehouse/pg/notify';
 import type { Pool, PoolClient } from '@gatehouse/pg/pool';
 import { BatchPublisher, type QueuedEvent } from './batch-publisher.ts';
 import type { Outbox, OutboxEntry } from './outbox.ts';
 import { partitionCount } from './partitions.ts';
 import { relayMetrics } from './relay-metrics.ts';
-import { limitIdleSession, listen, lockPartitions, notify, readClock } from './store/relay-store.ts';
+import { limitIdleSession, lockPartitions, readClock } from './store/relay-store.ts';
 import { SettledTime } from './settled-time.ts';
 import type { EventSink } from './sink.ts';
 import { writeWatermark } from './watermark.ts';

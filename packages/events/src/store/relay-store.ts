@@ -1,4 +1,4 @@
-import type { PoolClient, Queryable } from '@gatehouse/pg/pool';
+import type { Queryable } from '@gatehouse/pg/pool';
 
 /** A reading of the database clock and of the transactions in progress. */
 export interface ClockReading {
@@ -31,17 +31,6 @@ export async function lockPartitions(
 /** Makes the server end this session, and release its locks, when it runs no statement for `timeoutMs`. */
 export async function limitIdleSession(client: Queryable, timeoutMs: number): Promise<void> {
   await client.query(`select set_config('idle_session_timeout', $1, false)`, [String(timeoutMs)]);
-}
-
-/** Calls `heard` whenever a session notifies the relays of this outbox, until the session ends. */
-export async function listen(client: PoolClient, outbox: string, heard: () => void): Promise<void> {
-  client.on('notification', heard);
-  await client.query(`listen ${client.escapeIdentifier(outbox)}`);
-}
-
-/** Notifies the relays of this outbox in all replicas. */
-export async function notify(client: Queryable, outbox: string): Promise<void> {
-  await client.query({ name: 'notify', text: `select pg_notify($1, '')`, values: [outbox] });
 }
 
 /** Needs no privileges; reads no table. */
