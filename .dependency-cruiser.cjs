@@ -19,6 +19,7 @@ const rooms = {
     ...['policies', 'shared', 'catalogue', 'runs', 'limits', 'alerts', 'providers'],
     ...[
       'recording',
+      'stops',
       'memory',
       'stored-responses',
       'run-content',

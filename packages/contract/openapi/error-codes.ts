@@ -87,7 +87,7 @@ const when: Record<ErrorCode, When> = {
   cursor_mismatch: at('traces.follow'),
   acting_user_required: either(
     isTenantKeyRoute,
-    at('agents.create', 'agents.patch', 'mcp.servers.consent-links.create'),
+    at('agents.create', 'agents.patch', 'mcp.servers.consent-links.create', 'runs.stop'),
     needsActingUser,
     writesMemory,
     runs,
@@ -126,6 +126,7 @@ const when: Record<ErrorCode, When> = {
       'mcp.servers.tools.accept',
       'transfers.create',
       'users.put',
+      'runs.stop',
     ),
     writesGraph,
     makesWebhook,
@@ -137,6 +138,7 @@ const when: Record<ErrorCode, When> = {
     isAdminRoute,
     at('transfers.previews.create', 'transfers.previews.accept', 'transfers.create'),
   ),
+  run_stopped: either(runs, at('kg.extract')),
   scope_missing: either(needsScope, at('owner.api-keys.create', 'me.api-keys.create', 'me.api-keys.rotate')),
   tenant_suspended: (route) =>
     (needsKey(route) || isSigned(route) || takesSession(route)) && !isOwnerRoute(route),
@@ -156,7 +158,7 @@ const when: Record<ErrorCode, When> = {
   model_not_found: either(namesModel, startsBatch, at('files.create', 'transfers.create')),
   not_found: either(
     namesResourceOfOurs,
-    at('browser.cookies.sync', 'transfers.previews.create', 'transfers.create'),
+    at('browser.cookies.sync', 'transfers.previews.create', 'transfers.create', 'runs.stop'),
   ),
   provider_not_found: reachesProvider,
   route_not_found: namesResource,

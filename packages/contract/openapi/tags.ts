@@ -14,7 +14,7 @@ const known: readonly [prefixes: string, name: string, description: string][] = 
   ['agents', 'Agents', 'A model with a system prompt and parameters, used as `model: "agent:<key>"`'],
   ['memory memory.documents', 'Memory', 'Documents that an agent remembers, and search in them'],
   ['kg kg.entities kg.relations', 'Knowledge graph', 'Entities and relations that an agent knows'],
-  ['traces', 'Traces', 'Runs and their provider calls'],
+  ['traces runs', 'Traces', 'Runs and their provider calls'],
   ['usage', 'Usage', 'Requests and tokens'],
   ['costs', 'Costs', 'Cost of runs'],
   ['webhooks', 'Webhooks', 'Deliveries that trigger agents'],

@@ -30,6 +30,7 @@ export const auditActions = [
   'memory_graph.updated',
   'provider_key.created',
   'provider_key.deleted',
+  'run.stopped',
   'session.created',
   'session.ended',
   'tenant.created',

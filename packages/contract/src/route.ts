@@ -181,6 +181,7 @@ const administrativeScopes: ReadonlySet<Scope> = new Set<Scope>([
   'channels.write',
   'keys.write',
   'mcp.write',
+  'runs.write',
   'transfers.write',
   'users.write',
   'webhooks.write',

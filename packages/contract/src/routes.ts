@@ -33,6 +33,7 @@ import { webRoutes } from './pages.ts';
 import * as providerKeys from './provider-keys.ts';
 import * as responses from './responses.ts';
 import * as ownKeys from './personal-keys.ts';
+import * as runStops from './run-stops.ts';
 import * as sessions from './sessions.ts';
 import * as tenants from './tenants.ts';
 import * as traceContent from './trace-content.ts';
@@ -69,6 +70,7 @@ export const resources = [
   graph,
   traces,
   traceContent,
+  runStops,
   usage,
   keys,
   ownKeys,

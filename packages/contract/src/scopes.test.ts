@@ -31,7 +31,15 @@ describe('scopes', () => {
     expect(scopesOf('admin')).toEqual(scopes);
     expect(scopesOf('owner')).toEqual(['transfers.write']);
     expect([...scopesOf('user')].sort()).toEqual(
-      ['agents.read', 'analytics.read', 'chat', 'cookies.write', 'memory.read', 'memory.write'].sort(),
+      [
+        'agents.read',
+        'analytics.read',
+        'chat',
+        'cookies.write',
+        'memory.read',
+        'memory.write',
+        'runs.write',
+      ].sort(),
     );
     for (const role of roles) expect(scopes).toEqual(expect.arrayContaining([...scopesOf(role)]));
   });

@@ -16,13 +16,22 @@ export const scopes = [
   'keys.write',
   'transfers.write',
   'users.write',
+  'runs.write',
 ] as const;
 export type Scope = (typeof scopes)[number];
 
 const roleScopes: Record<Role, readonly Scope[]> = {
   owner: ['transfers.write'],
   admin: scopes,
-  user: ['chat', 'agents.read', 'memory.read', 'memory.write', 'analytics.read', 'cookies.write'],
+  user: [
+    'chat',
+    'agents.read',
+    'memory.read',
+    'memory.write',
+    'analytics.read',
+    'cookies.write',
+    'runs.write',
+  ],
 };
 
 /** The default scopes of a role; a key may have fewer, never more. */

@@ -76,7 +76,7 @@ const facts = {
   chat: {
     database: true,
     grpc: true,
-    publishes: [topics.usage, topics.alerts, topics.receipts],
+    publishes: [topics.usage, topics.audit, topics.alerts, topics.receipts],
     consumes: [topics.deletions],
     keyRing: true,
     models: true,

@@ -332,14 +332,14 @@ function isRead({ method, access }: Route): boolean {
 
 /**
  * Aborts with `reasonOf()` when the client leaves before it has its response. `isCut`: whether the server closed the
- * response; then it aborts even after all bytes of the response.
+ * response; then it aborts even after all bytes of the response. `left`: is aborted, in place of a controller of its own.
  */
 export function leaving(
   response: ServerResponse,
   reasonOf: () => Error = clientLeft,
   isCut: () => boolean = () => false,
+  left = new AbortController(),
 ): AbortSignal {
-  const left = new AbortController();
   if (response.destroyed) left.abort(reasonOf());
   response.once('close', () => {
     if (!response.writableFinished || isCut()) left.abort(reasonOf());

@@ -35,6 +35,7 @@ const table = {
   agent_disabled: [403, 7],
   limit_reached: [403, 7],
   role_missing: [403, 7],
+  run_stopped: [403, 7],
   scope_missing: [403, 7],
   tenant_suspended: [403, 7],
   user_blocked: [403, 7],

@@ -248,6 +248,24 @@ export const patientMs = 1_000;
 /** Times at which requests waiting for amounts of a budget reserved by others ask, all together. */
 export const reservedAskMs = 250;
 
+/* Stops of runs */
+/** Stops of a tenant in force; one more gets 403, unless it selects the same runs as another. 60 kB in each replica. */
+export const maxStops = 200;
+/** The channel by which replicas hear of new stops. */
+export const stopChannel = 'gatehouse/chat/run-stops';
+/** A stop is kept so long at least: a replica without a session for a while still ends its runs. */
+export const stopKeptS = 60;
+/** Between two reads of the newest stops, and until a lost session is replaced. */
+export const watchStopsMs = 1_000;
+/** A session without an answer for so long is replaced. */
+export const readStopsMs = 1_000;
+/** Reads find stops of the last so many milliseconds: longer than the transaction of one may last. */
+export const changedStopsMs = 30_000;
+/** Stops in one statement. */
+export const stopsAtOnce = 2_000;
+/** Ended stops leave memory so often. */
+export const pruneHoldsMs = 10_000;
+
 /* Content of runs */
 /** Messages of a request that are stored; the oldest beyond it are left out. */
 export const messagesBytes = 1024 * 1024;

@@ -55,6 +55,7 @@ import type { CreateProviderKey, ProviderKey } from '@gatehouse/contract/provide
 import type { OwnerModel } from '@gatehouse/contract/owner-models';
 import type { ProviderDeployment } from '@gatehouse/contract/owner-providers';
 import type { SystemState } from '@gatehouse/contract/owner-system';
+import type { StopRuns, stoppedRuns } from '@gatehouse/contract/run-stops';
 import type { CurrentSession, Session } from '@gatehouse/contract/sessions';
 import type {
   createTenant,
@@ -144,6 +145,7 @@ export interface Endpoints {
   };
   'GET /v1/traces/{id}': { answer: Trace };
   'GET /v1/traces/{id}/content': { answer: TraceContent };
+  'POST /v1/runs/stop': { body: Partial<StopRuns>; answer: z.output<typeof stoppedRuns> };
   'GET /v1/agents': { query: Query<Paged | 'status' | 'q'>; answer: List<Agent> };
   'POST /v1/agents': { body: Partial<CreateAgent>; answer: Agent };
   'GET /v1/agents/{agentID}': { answer: Agent };

@@ -20,6 +20,7 @@ import { listed, pageAt, sections, type Page } from './page.ts';
 import { Playground } from './playground.tsx';
 import { ProviderKeys } from './provider-keys.tsx';
 import { Providers } from './providers.tsx';
+import { Running } from './running.tsx';
 import { Sessions } from './sessions.tsx';
 import { Settings } from './settings.tsx';
 import { Spending } from './spending.tsx';
@@ -41,6 +42,7 @@ export { sections };
 const admin = { role: 'admin' } as const;
 const owner = { role: 'owner' } as const;
 const analytics = { scope: 'analytics.read' } as const;
+const running = { scope: 'runs.write' } as const;
 const ownData = { anyScope: ['cookies.write', 'chat'] } as const;
 const chat = { scope: 'chat' } as const;
 const keys = { scope: 'keys.write' } as const;
@@ -50,6 +52,7 @@ const monitor = [
   { path: '/app/costs', title: 'Costs', icon: 'money', needs: admin, component: Costs },
   { path: '/app/usage', title: 'Usage', icon: 'chart', needs: analytics, component: Usage },
   { path: '/app/traces', title: 'Traces', icon: 'activity', needs: analytics, component: Traces },
+  { path: '/app/running', title: 'Running now', icon: 'monitor', needs: running, component: Running },
   { path: '/app/traces/:id', title: 'Trace', icon: 'activity', needs: analytics, component: Trace },
 ] as const;
 

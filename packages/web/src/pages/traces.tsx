@@ -7,15 +7,14 @@ import { FilterChips } from '../parts/filter-chips.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
 import { ListExport } from '../parts/list-export.tsx';
 import { Money } from '../parts/money.tsx';
-import { Name } from '../parts/name.tsx';
 import { usePeriod, type Period } from '../parts/period-choice.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { RefusalAdvice } from '../parts/refusal-advice.tsx';
 import { RefusedByCode } from '../parts/refused-by-code.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { Status } from '../parts/status.tsx';
+import { agentColumn, keyColumn, modelColumn, startColumn, userColumn } from '../parts/run-columns.tsx';
 import { Table, type Column } from '../parts/table.tsx';
-import { Time } from '../parts/time.tsx';
 import { urlWith, useParameter, useView } from '../shell/location.tsx';
 
 const statuses = {
@@ -169,36 +168,6 @@ function RunsOfPeriod({ period, isRefused }: { period: Period; isRefused: boolea
     />
   );
 }
-
-const startColumn: Column<Trace> = {
-  header: 'Started',
-  cell: ({ id, started_at: at }) => (
-    <a href={`/app/traces/${id}`}>
-      <Time at={at} isExact />
-    </a>
-  ),
-};
-
-const modelColumn: Column<Trace> = {
-  header: 'Model',
-  cell: ({ request_model: name }) => <span class="line">{name === '' ? '–' : name}</span>,
-};
-
-const agentColumn: Column<Trace> = {
-  header: 'Agent',
-  cell: ({ agent_id: id, agent_key: name }) =>
-    id === null ? '–' : <Name id={id} name={name} href={`/app/agents/${id}`} />,
-};
-
-const keyColumn: Column<Trace> = {
-  header: 'Key',
-  cell: ({ api_key_id: id, api_key_name: name }) => (id === null ? '–' : <Name id={id} name={name} />),
-};
-
-const userColumn: Column<Trace> = {
-  header: 'User',
-  cell: ({ user_id: id }) => <span class="line">{id ?? '–'}</span>,
-};
 
 const columns: readonly Column<Trace>[] = [
   startColumn,

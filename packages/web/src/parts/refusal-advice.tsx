@@ -22,6 +22,7 @@ const advices: Readonly<Record<string, Advice>> = {
   model_not_found: { text: 'Choose a model of the catalogue.', link: models },
   agent_disabled: { text: 'Enable the agent.', link: agents },
   unknown_mcp_server: { text: 'Choose servers and tools of the agent again.', link: agents },
+  run_stopped: { text: 'Wait until the time in the message.' },
   not_found: { text: 'Name an agent of your tenant.', link: agents },
   acting_user_required: { text: 'Name the user in the header X-Service-User-Id.' },
   user_mismatch: { text: 'Use the key of this user, or one without a user.', link: keys },

@@ -18,6 +18,8 @@ interface ResourceListProps<Name extends ListName> {
   sorts?: Readonly<Record<string, string>>;
   /** The parameter of the address for the page. Default: `cursor`. A second list of a view has its own. */
   parameter?: string;
+  /** Loads the page again so often, while people see it. Default: never. */
+  refreshMs?: number;
 }
 
 /** A list of the API, page by page: the page is part of the address, so going back leads to the one before. */
@@ -31,6 +33,7 @@ export function ResourceList<Name extends ListName>(props: ResourceListProps<Nam
   const input = { ...props.input, query: { ...props.input.query, ...sorted, limit: '50', cursor } };
   const known = useAnswer(props.name, input);
   const columns = props.columns(known.reload);
+  useRefresh(known.reload, props.refreshMs);
   // A page of "the last 7 days" is of other days tomorrow: then the list begins with its first page.
   const isOver = known.error?.code === 'cursor_mismatch' && cursor !== '';
   useEffect(() => {
@@ -67,6 +70,17 @@ export function ResourceList<Name extends ListName>(props: ResourceListProps<Nam
       )}
     </KnownAnswer>
   );
+}
+
+function useRefresh(reload: () => void, everyMs: number | undefined): void {
+  useEffect(() => {
+    if (everyMs === undefined) return undefined;
+    const refresh = (): void => {
+      if (!document.hidden) reload();
+    };
+    const timer = setInterval(refresh, everyMs);
+    return () => clearInterval(timer);
+  }, [reload, everyMs]);
 }
 
 /** A filter can leave nothing of a page that the API has read. */

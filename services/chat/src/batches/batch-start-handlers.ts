@@ -17,6 +17,7 @@ import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import { startedRun, type StartedRun } from '../runs/run-record.ts';
 import { clientNamed } from '@gatehouse/kit/client-name';
 import { groupsOfUser, type FindUser } from '../shared/acting-user.ts';
+import type { RunStops } from '../stops/run-stops.ts';
 import { storedDays, withoutLimits, type KeySettings } from '../shared/tenant-settings.ts';
 import { requiredId, type BatchApiName } from './batch-api.ts';
 import {
@@ -49,6 +50,7 @@ export interface BatchHandlerDependencies extends BatchDependencies {
   pricing: Pricing;
   limiter: Limiter;
   telemetry: Pick<RunTelemetry, 'within'>;
+  stops: Pick<RunStops, 'assertFree'>;
   /** The id of this replica. */
   holderId: () => string;
   /** The time until a new batch is asked about. */
@@ -133,6 +135,7 @@ export async function startBatch(dependencies: BatchHandlerDependencies, start: 
   const { tenantId, keyId: apiKeyId, userId } = tenantOf(call);
   const { requestId, trace } = call;
   await groupsOfUser(dependencies.findUser, start.settings, { tenantId, userId, requestId, trace });
+  dependencies.stops.assertFree({ tenantId, apiKeyId, userId, sessionId: null, agentId: null });
   const payer = { tenantId, apiKeyId, settings: payerSettings(start.settings, start.key) };
   const admission = await dependencies.limiter.arrive(payer);
   try {

@@ -1,4 +1,3 @@
-import { Idempotency } from '@gatehouse/audited-changes/idempotency';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { Pool } from '@gatehouse/pg/pool';
@@ -17,7 +16,7 @@ import { messageBatchHandlers } from './message-batch-handlers.ts';
 export interface BatchesOptions
   extends
     Pick<BatchPollingOptions, 'providers' | 'catalogue' | 'settings' | 'pricing' | 'alerts' | 'pace'>,
-    Pick<BatchHandlerDependencies, 'limiter' | 'telemetry' | 'findUser'> {
+    Pick<BatchHandlerDependencies, 'limiter' | 'telemetry' | 'findUser' | 'stops' | 'idempotency'> {
   config: ChatConfig;
   app: Pool;
   system: Pool;
@@ -34,10 +33,8 @@ export function createBatches(
   { config, app, system, instance, pace = usualPace, ...options }: BatchesOptions,
 ) {
   const sealed = new SealedObjects(config.SECRETS_KEYRING);
-  const keyRing = config.SECRETS_KEYRING;
-  const idempotency = new Idempotency({ service: 'chat', app, system, keyRing, log });
   const counts = new MinuteCounts(app, 'chat');
-  const shared = { ...options, pool: app, sealed, idempotency, counts, log };
+  const shared = { ...options, pool: app, sealed, counts, log };
   const dependencies = { ...shared, uploadPace: pace.upload, holderId: () => instance.id };
   const { firstPauseMs } = pace;
   const downloads = new FairQueue(downloadsInFlight);
@@ -45,7 +42,6 @@ export function createBatches(
   const signatures = new SignatureOriginStore(app);
   const messages = messageBatchHandlers({ ...dependencies, firstPauseMs, bodyBudget, downloads, signatures });
   return {
-    idempotency,
     rawHandlers: { ...files.rawHandlers, ...messages.rawHandlers },
     handlers: {
       ...files.handlers,
@@ -53,7 +49,6 @@ export function createBatches(
       ...batchHandlers({ ...dependencies, firstPauseMs }).handlers,
     },
     parts: [
-      ...idempotency.parts,
       new BatchPolling({ ...dependencies, pool: system, registry, pace }),
       new FileDeletion({
         ...{ ...dependencies, pool: system },

@@ -106,7 +106,7 @@ export class HttpSink implements AnswerSink, AnswerClient {
     if (this.#stream?.headSent === true) {
       logFailure(log, { request_id: requestId, run_id: runId }, cause);
       this.#stream.fail(error, requestId);
-    } else if (!this.signal.aborted) {
+    } else if (!this.signal.aborted || error.code === 'run_stopped') {
       throw withHeaders(error, this.#headers(hasRun));
     }
   }

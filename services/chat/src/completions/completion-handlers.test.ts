@@ -17,6 +17,7 @@ import { amply, nothing } from '../../test/grants.ts';
 import { Catalogue } from '../catalogue/catalogue.ts';
 import { Pricing } from '../catalogue/pricing.ts';
 import { Limiter } from '../limits/limiter.ts';
+import { RunStops } from '../stops/run-stops.ts';
 import { completionHandlers, type CompletionDependencies } from './completion-handlers.ts';
 
 /** Requests that end before a provider is called. */
@@ -74,7 +75,7 @@ function dependencies(): CompletionDependencies {
   const some: Partial<Record<keyof CompletionDependencies, unknown>> = {
     ...{ catalogue, pricing: new Pricing(catalogue, null), stages: [], limiter, bodyBudget },
     providers: { deploymentOrder: (model: unknown) => [model] },
-    refusals: { note: () => undefined },
+    ...{ refusals: { note: () => undefined }, stops: new RunStops() },
     settings: { peekForKey: known, getForKey: () => Promise.reject(new AppError('not_found', 'away')) },
   };
   return some as unknown as CompletionDependencies;

@@ -53,12 +53,14 @@ export async function answerInside(
   dependencies: InnerTurnDependencies,
   { facts, sent, share, store, ...turn }: InnerTurn,
 ): Promise<ObjectAnswer> {
-  const { settings, signal } = turn;
+  const { settings } = turn;
+  const ending = new AbortController();
+  const signal = AbortSignal.any([turn.signal, ending.signal]);
   const actor = { ...turn.actor, apiKeyId: null };
   const { tenantId } = actor;
   const arrivedAt = monotonicMs();
   const started = await arrive(dependencies, { tenantId, apiKeyId: null, settings }, (admission) => {
-    const entrance = { ...turn, actor, dialect: dialects.chat, arrivedAt, admission };
+    const entrance = { ...turn, actor, ending, signal, dialect: dialects.chat, arrivedAt, admission };
     return startTurn(dependencies, turnContext(entrance, facts), { facts, text: null, sent, share });
   });
   let room: AnswerRoom | null = null;

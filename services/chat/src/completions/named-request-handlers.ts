@@ -81,7 +81,8 @@ export async function readTurn(
   const groups = known instanceof Promise ? await known : known;
   const actor = requestActor({ ...call, principal, groups });
   const isCut = (): boolean => wasCutByStop(response);
-  const signal = leaving(response, () => (isCut() ? new Interruption() : clientLeft()), isCut);
+  const ending = new AbortController();
+  const signal = leaving(response, () => (isCut() ? new Interruption() : clientLeft()), isCut, ending);
   const input = { dialect, body, share, parse, actor, settings, sessionId, isAnswered, signal };
   const named = readNamed(dependencies, input);
   const request = named instanceof Promise ? await named : named;
@@ -101,6 +102,7 @@ export async function readTurn(
       settings,
       arrivedAt,
       admission,
+      ending,
       signal,
       showsTools: isAnswered && wantsToolEvents(incoming),
     },

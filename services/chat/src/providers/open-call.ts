@@ -135,7 +135,7 @@ export class OpenCall {
     const error = thrown.without(this.#options.secrets());
     const blame = blameOf(error, this.#options);
     if (blame !== null) this.#options.breaker.failed(this.#call, blame);
-    const isCancelled = error.kind === 'aborted' || error.kind === 'interrupted';
+    const { isOfGateway: isCancelled } = error;
     this.#ended({ error: isCancelled ? null : error.toAppError().code, isCancelled, outputTokens: null });
     const { usage } = error.details;
     const paid = usage === undefined ? null : { usage, serviceTier: null, answer: nothing };

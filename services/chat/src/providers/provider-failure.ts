@@ -44,6 +44,8 @@ const kinds = {
   aborted: ['client_closed_request', 'The client left before the answer was complete.'],
   /** The gateway closed the connection because its process stops. */
   interrupted: ['service_unavailable', 'The gateway stopped before the answer was complete.'],
+  /** The gateway closed the connection because a client has stopped the run. */
+  stopped: ['run_stopped', 'The run was stopped.'],
 } satisfies Record<string, ErrorText>;
 
 /** Why a provider call returned no answer. `status`: an HTTP status other than 200. */
@@ -52,7 +54,7 @@ export type FailureKind = keyof typeof kinds | 'status';
 /** Kinds after which the same call may succeed if it is repeated. */
 const retryable: ReadonlySet<FailureKind> = new Set(['unreachable', 'connection', 'timeout']);
 /** Kinds after which no other model may answer. */
-const final: ReadonlySet<FailureKind> = new Set(['untranslatable', 'aborted', 'interrupted']);
+const final: ReadonlySet<FailureKind> = new Set(['untranslatable', 'aborted', 'interrupted', 'stopped']);
 
 /** Anthropic's status, which others imitate. */
 const overloaded = 529;
@@ -86,6 +88,14 @@ export class Interruption extends AppError {
   constructor() {
     super('client_closed_request', 'the process stops');
     this.name = 'Interruption';
+  }
+}
+
+/** A client has stopped the run, or refuses requests like it. Also the reason of an abort signal. */
+export class RunStopped extends AppError {
+  constructor(message: string = kinds.stopped[1]) {
+    super('run_stopped', message, { headers: { 'x-should-retry': 'false' } });
+    this.name = 'RunStopped';
   }
 }
 
@@ -144,6 +154,7 @@ export class ProviderFailure extends Error {
 
   /** The failure of a call with an aborted signal. */
   static aborted(provider: string, { reason }: AbortSignal): ProviderFailure {
+    if (reason instanceof RunStopped) return new ProviderFailure('stopped', provider);
     return new ProviderFailure(reason instanceof Interruption ? 'interrupted' : 'aborted', provider);
   }
 
@@ -230,9 +241,15 @@ export class ProviderFailure extends Error {
     return isBlameless || final.has(this.kind) ? null : 'tenant';
   }
 
+  /** Whether the gateway ended the call: the client left, the process stops, or the run was stopped. */
+  get isOfGateway(): boolean {
+    return this.kind === 'aborted' || this.kind === 'interrupted' || this.kind === 'stopped';
+  }
+
   /** The error for the client. */
   toAppError(): AppError {
     const { details, kind } = this;
+    if (kind === 'stopped') return new RunStopped();
     const { message, param, code: publicCode, body } = details;
     const written = ([code, text]: ErrorText, options?: AppErrorOptions, theirs?: string): AppError =>
       new AppError(code, theirs ?? text.replace('{}', this.provider), { ...options, cause: this });

@@ -210,7 +210,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
 
   #abort(): void {
     const failure = ProviderFailure.aborted(this.provider, this.#signal);
-    if (!this.goesOn(failure)) this.stop(failure);
+    if (failure.kind === 'stopped' || !this.goesOn(failure)) this.stop(failure);
   }
 
   #guardEnd(): void {

@@ -10,7 +10,7 @@ import { sumCosts } from '../catalogue/price.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import type { ProviderFailure } from '../providers/provider-failure.ts';
 import { completedUsage } from './completed-usage.ts';
-import { attemptStatusOf, isFree, passedOverAttempt } from './failed-attempt.ts';
+import { attemptErrorOf, attemptStatusOf, isFree, passedOverAttempt, runErrorOf } from './failed-attempt.ts';
 import { interruption } from './interrupted.ts';
 import { chargeFor, chargeOf, sumCharges } from '../runs/charge.ts';
 import { startedRun, type StartedRun } from '../runs/run-record.ts';
@@ -326,7 +326,7 @@ export class ActiveRun implements AttemptRecord {
     return this.endAttempt({
       status: attemptStatusOf(failure),
       httpStatus: failure.details.status ?? null,
-      errorCode: failure.kind === 'interrupted' ? interruption.errorType : failure.toAppError().code,
+      errorCode: attemptErrorOf(failure),
       usage: answer?.usage ?? (free ? noUsage : null),
       serviceTier: answer?.serviceTier ?? null,
       answer: answer?.answer,
@@ -365,9 +365,9 @@ export class ActiveRun implements AttemptRecord {
       usage: sumUsage(this.#attempts.map((attempt) => attempt.usage)),
       cost: sumCosts(this.#attempts.map((attempt) => attempt.cost)),
       chargePico: this.costPico,
-      errorType: error?.code ?? null,
-      errorMessage: error?.message ?? null,
-      ...(status === 'interrupted' ? interruption : {}),
+      ...{ errorType: null, errorMessage: null },
+      ...(error !== undefined && runErrorOf(error)),
+      ...(status === 'interrupted' && interruption),
       outputPreview: preview === '' ? null : preview,
       tools: this.#tools,
     };

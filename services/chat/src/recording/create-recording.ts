@@ -10,6 +10,7 @@ import { ForgottenUsers } from './forgotten-users-job.ts';
 import { Instance } from './instance-job.ts';
 import { LateContents } from './late-contents-job.ts';
 import { eventSource, RunOutbox } from './outbox-system-store.ts';
+import { findOpenRun } from './orphan-system-store.ts';
 import { Reaper, type ReaperOptions } from './reaper-job.ts';
 import { RefusedRequestsPublisher } from '@gatehouse/events/refused-publisher';
 import { RunPublisher } from './run-publisher-job.ts';
@@ -68,6 +69,7 @@ export async function createRecording(shell: Shell, options: RecordingOptions) {
     refusals: refusals.counts,
     forgetUser: (deletion: UserDeletion) => forgotten.forget(deletion),
     rpcs: { countOpenRuns: countOpenRuns(pool) },
+    findOpenRun: (tenantId: string, runId: string) => findOpenRun(pool, tenantId, runId),
     parts: [
       new TokenCounter({ log, waitMs: options.countWaitMs }),
       ...[instance, settler, { start: () => publisher.start() }, recorder, reaper],

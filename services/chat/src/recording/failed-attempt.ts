@@ -1,8 +1,10 @@
 import { noUsage } from '@gatehouse/dialects/usage/usage';
+import type { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { FailureKind, ProviderFailure } from '../providers/provider-failure.ts';
 import type { Attempt, AttemptStatus } from '../runs/run.ts';
+import { interruption } from './interrupted.ts';
 
 /** Failures of calls not taken by a provider. */
 const untakenKinds: ReadonlySet<FailureKind> = new Set(['credentials', 'own_key', 'unreachable', 'status']);
@@ -13,11 +15,21 @@ export function isFree({ kind, details }: ProviderFailure): boolean {
 }
 
 /** The status of the attempt of a failed call. */
-export function attemptStatusOf({ kind, details }: ProviderFailure): AttemptStatus {
-  const isStopped = kind === 'aborted' || kind === 'interrupted';
-  if (isStopped && details.isUnsent === true) return 'not_sent';
-  if (kind === 'aborted') return 'cancelled';
-  return kind === 'interrupted' ? 'interrupted' : 'error';
+export function attemptStatusOf({ kind, details, isOfGateway }: ProviderFailure): AttemptStatus {
+  if (!isOfGateway) return 'error';
+  if (details.isUnsent === true) return 'not_sent';
+  return kind === 'interrupted' ? 'interrupted' : 'cancelled';
+}
+
+/** The error of the attempt of a failed call. */
+export function attemptErrorOf(failure: ProviderFailure): string {
+  if (failure.kind === 'interrupted') return interruption.errorType;
+  return runErrorOf(failure.toAppError()).errorType;
+}
+
+/** The error of a run as its record has it. */
+export function runErrorOf({ code, message }: AppError): { errorType: string; errorMessage: string } {
+  return { errorType: code === 'run_stopped' ? 'stopped' : code, errorMessage: message };
 }
 
 /** A model passed over without a call. Its number follows when the run ends. */

@@ -85,3 +85,25 @@ export async function countOpenRuns(
   );
   return only(counted).count;
 }
+
+/** The facts of a run under way; null if the tenant has none with this id. */
+export async function findOpenRun(
+  pool: Pool,
+  tenantId: string,
+  runId: string,
+): Promise<{
+  tenantId: string;
+  sessionId: string | null;
+  userId: string | null;
+  agentId: string | null;
+  apiKeyId: string | null;
+} | null> {
+  const row = await pool.first<{ run: string }>(
+    'select run from chat.runs_under_way where tenant_id = $1 and id = $2',
+    [tenantId, runId],
+  );
+  const run = row === null ? null : readStartedRun(row.run);
+  if (run === null) return null;
+  const { session_id: sessionId, user_id: userId, agent_id: agentId, api_key_id: apiKeyId } = run;
+  return { tenantId, sessionId, userId, agentId, apiKeyId };
+}

@@ -68,6 +68,7 @@ async function lookedUp({
     limited: [],
     keyLimited: [],
   };
+  const ending = new AbortController();
   const turn = turnContext(
     {
       ...{
@@ -86,7 +87,7 @@ async function lookedUp({
         hasUsers: false,
         actingUsers: 'any' as const,
       },
-      ...{ arrivedAt: 0, admission: new Admission(), signal: new AbortController().signal },
+      ...{ arrivedAt: 0, admission: new Admission(), ending, signal: ending.signal },
     },
     facts,
   );

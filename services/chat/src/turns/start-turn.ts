@@ -13,6 +13,7 @@ import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import { withoutLimits } from '../shared/tenant-settings.ts';
 import { ActiveRun, type RunWriter } from '../recording/active-run.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
+import type { OpenTurn, RunStops } from '../stops/run-stops.ts';
 import { Turn, type AnswerDependencies } from './turn.ts';
 import type { StartedTurn, TurnContext, TurnInput, TurnStage } from './turn-stage.ts';
 
@@ -21,6 +22,7 @@ export interface TurnDependencies extends AnswerDependencies {
   pricing: Pricing;
   telemetry: RunTelemetry;
   limiter: Limiter;
+  stops: Pick<RunStops, 'enter'>;
 }
 
 /** Takes an arriving request's part of the limits, and returns it if the request is not accepted. */
@@ -51,14 +53,37 @@ export function prepareTurn(
 
 /**
  * Prepares the stages of a turn, and checks every limit decided by the body of its request. Throws as they and
- * `Limiter.admit` do. `input` is in memory no longer than this, and the text no longer than a provider call may need
- * it.
+ * `Limiter.admit` do, and `run_stopped` while a stop selects it. `input` is in memory no longer than this, and the text
+ * no longer than a provider call may need it.
  */
 export async function startTurn(
   dependencies: TurnDependencies,
   turn: TurnContext,
   input: TurnInput,
 ): Promise<Turn> {
+  const open = openTurnOf(turn);
+  const leave = dependencies.stops.enter(open);
+  try {
+    const started = await prepareStart(dependencies, turn, input);
+    open.runId = started.run.identity.id;
+    return new Turn(dependencies, started, leave);
+  } catch (error) {
+    leave();
+    throw error;
+  }
+}
+
+/** Holds no more of a turn than stops need: texts of its request are released sooner. */
+function openTurnOf({ actor, sessionId, target: { agentId }, arrivedAt, ending }: TurnContext): OpenTurn {
+  const { tenantId, userId, apiKeyId } = actor;
+  return { tenantId, sessionId, userId, agentId, apiKeyId, arrivedAt, ending, runId: null };
+}
+
+async function prepareStart(
+  dependencies: TurnDependencies,
+  turn: TurnContext,
+  input: TurnInput,
+): Promise<StartedTurn> {
   const prepared = prepareTurn(dependencies.stages, turn, input);
   if (prepared !== undefined) await prepared;
   const { limiter, pricing } = dependencies;
@@ -94,7 +119,7 @@ export async function startTurn(
     const pending = stage.request?.(started, input);
     if (pending !== undefined) await pending;
   }
-  return new Turn(dependencies, started);
+  return started;
 }
 
 /** Not part of `startTurn`: closures there keep the facts of the request. */

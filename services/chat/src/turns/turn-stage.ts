@@ -119,7 +119,9 @@ export interface TurnContext {
   readonly arrivedAt: number;
   /** The amounts of the tenant's limits held since its arrival. The turn releases them once it completes. */
   readonly admission: Admission;
-  /** Aborts when the answer is no longer wanted. */
+  /** Ends the turn before its answer is complete. */
+  readonly ending: AbortController;
+  /** Aborts when the answer is no longer wanted, and with `ending`. */
   readonly signal: AbortSignal;
   /** The response it continues, and the way to store its own; null for a dialect without stored responses. */
   readonly stored: StoredState | null;
@@ -176,6 +178,7 @@ type Entrance = Pick<
   | 'act'
   | 'arrivedAt'
   | 'admission'
+  | 'ending'
   | 'signal'
 > &
   Partial<Pick<TurnContext, 'member' | 'client' | 'sessionId' | 'headers' | 'showsTools' | 'stored'>>;

@@ -153,6 +153,7 @@ async function setUp(
     limited: [],
     keyLimited: [],
   };
+  const ending = new AbortController();
   const entrance = {
     ...{ dialect: dialects.chat, source, target, actor, channel: 'webhook', arrivedAt: monotonicMs() },
     settings: {
@@ -163,7 +164,7 @@ async function setUp(
       hasUsers: false,
       actingUsers: 'any' as const,
     },
-    ...{ admission: new Admission(), signal: new AbortController().signal },
+    ...{ admission: new Admission(), ending, signal: ending.signal },
   };
   const started = {
     ...turnContext(entrance, request),
@@ -178,7 +179,7 @@ async function setUp(
     },
   };
   const stages = overrides.stages ?? [];
-  const turn = new Turn({ providers, log, stages }, started);
+  const turn = new Turn({ providers, log, stages }, started, () => undefined);
   return { turn, delivery: new Collecting(steps) };
 }
 

@@ -48,10 +48,13 @@ export interface AnswerDependencies {
 export class Turn {
   readonly #dependencies: AnswerDependencies;
   readonly #turn: StartedTurn;
+  readonly #leave: () => void;
 
-  constructor(dependencies: AnswerDependencies, turn: StartedTurn) {
+  /** `leave` is called when the turn is over. */
+  constructor(dependencies: AnswerDependencies, turn: StartedTurn, leave: () => void) {
     this.#dependencies = dependencies;
     this.#turn = turn;
+    this.#leave = leave;
   }
 
   get runId(): string {
@@ -97,6 +100,7 @@ export class Turn {
       sink.close();
       turn.run.release();
       turn.content?.release();
+      this.#leave();
     }
   }
 
@@ -158,7 +162,7 @@ export class Turn {
     const { run } = this.#turn;
     if (failure?.kind === 'aborted') return run.finish('cancelled');
     if (failure?.kind === 'interrupted') return run.finish('interrupted');
-    return run.finish('error', { error });
+    return run.finish(error.code === 'run_stopped' ? 'cancelled' : 'error', { error });
   }
 
   /** A successful run is in its trace, and the edge logs the request: a second line would only cost time. */

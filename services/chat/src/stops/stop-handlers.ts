@@ -1,0 +1,89 @@
+import type { Changes } from '@gatehouse/audited-changes/changes';
+import type { StopRuns } from '@gatehouse/contract/run-stops';
+import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import type { TenantPrincipal } from '@gatehouse/identity/principal';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import { afterCommit } from '@gatehouse/pg/pool';
+import type { RunStops } from './run-stops.ts';
+import { selectNamed, selectSessionOf, type RunSubject, type Selected } from './selection.ts';
+import { insertStop } from './stop-store.ts';
+import { maxStops } from '../bounds.ts';
+
+export interface StopDependencies {
+  changes: Pick<Changes, 'change'>;
+  stops: Pick<RunStops, 'apply'>;
+  /** A run of the tenant under way in any replica; null without one. */
+  findOpenRun: (tenantId: string, runId: string) => Promise<RunSubject | null>;
+}
+
+const selectors = ['run_id', 'session_id', 'user_id', 'agent_id', 'api_key_id'] as const;
+
+/** `POST /v1/runs/stop` */
+export function stopHandlers(dependencies: StopDependencies): Record<string, Handler> {
+  const { changes, stops } = dependencies;
+  return {
+    'runs.stop': async (call: Call<StopRuns>) => {
+      const { body } = call;
+      const principal = tenantOf(call);
+      const { tenantId } = principal;
+      const selected = await selectedBy(dependencies, principal, body);
+      const { reason = null, hold_seconds: holdSeconds, run_id: runId = null } = body;
+      const id = newId();
+      return changes.change(call, async (db) => {
+        const holdUntil = await insertStop(db, { id, tenantId, runId, selected, holdSeconds });
+        if (holdUntil === null) throw tooManyStops();
+        const times = { ageMs: 0, leftMs: holdSeconds * 1_000, holdUntil };
+        // Other replicas are notified. Later requests to this one find the stop.
+        afterCommit(db, () => stops.apply([{ id, tenantId, runId, selected, ...times }]));
+        const hold_until = holdUntil.toISOString();
+        const after = { ...named(body), reason, hold_until };
+        return { body: { hold_until }, changes: [{ action: 'run.stopped', id, before: null, after }] };
+      });
+    },
+  };
+}
+
+/** Null for a run without a session. Throws for more than one selector, and for what the caller can't stop. */
+async function selectedBy(
+  { findOpenRun }: Pick<StopDependencies, 'findOpenRun'>,
+  principal: TenantPrincipal,
+  body: StopRuns,
+): Promise<Selected | null> {
+  if (Object.keys(named(body)).length !== 1)
+    throw new AppError('missing_required_parameter', `Set one of ${selectors.join(', ')}.`);
+  const { tenantId } = principal;
+  const user = onlyUserOf(principal);
+  if (user !== null && body.user_id !== undefined && body.user_id !== user)
+    throw new AppError(
+      'user_mismatch',
+      'user_id names another user than the one that the request acts for.',
+      { param: 'user_id' },
+    );
+  if (body.run_id === undefined) return selectNamed(tenantId, body, user);
+  const run = await findOpenRun(tenantId, body.run_id);
+  if (run === null || (user !== null && run.userId !== user))
+    throw new AppError('not_found', 'There is no such run under way.', { param: 'run_id' });
+  return selectSessionOf(run);
+}
+
+/** The caller may stop runs of this user alone; null for all users. Throws `acting_user_required`. */
+function onlyUserOf({ role, userId }: TenantPrincipal): string | null {
+  if (userId !== null || role === 'admin') return userId;
+  throw new AppError('acting_user_required', 'A key with the role user stops runs of its own user only.', {
+    param: 'X-Service-User-Id',
+  });
+}
+
+function named(body: StopRuns): Partial<StopRuns> {
+  return Object.fromEntries(
+    selectors.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]]])),
+  );
+}
+
+function tooManyStops(): AppError {
+  return new AppError(
+    'limit_reached',
+    `The tenant has ${maxStops} stops in force. Stop a user, an agent or a key, or wait until some have ended.`,
+  );
+}
