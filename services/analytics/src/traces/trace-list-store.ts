@@ -87,7 +87,7 @@ export class TraceListStore extends Store {
   /**
    * A page of runs in descending order. By start, a page reads `maxRead` runs at most: when few of them match the filter,
    * it may be short, or empty, although more follow. By cost and duration, the list has the first `maxRead` runs of the
-   * period, as far as they match.
+   * period, as far as they match. The list of runs under way has as many, in any order.
    */
   async list(tenantId: string, request: ListRequest): Promise<ListedTraces> {
     const { period, sort, after } = request;
@@ -97,8 +97,13 @@ export class TraceListStore extends Store {
         this.#maxRead * (request.filter.search?.previews === true ? previewsShare : 1),
       );
       const walk = { values, sort, maxRead, start: after ?? { key: sorts[sort].most, id: lastId } };
-      const end = sort === 'started_at' ? await endOfWalk(db, walk) : null;
-      const among = sort === 'started_at' ? 'analytics.traces' : await firstRuns(db, walk);
+      const isRunning = request.filter.status === 'running';
+      const end = sort === 'started_at' && !isRunning ? await endOfWalk(db, walk) : null;
+      const among = isRunning
+        ? runsUnderWay(walk)
+        : sort === 'started_at'
+          ? 'analytics.traces'
+          : await firstRuns(db, walk);
       const { rows, more } = await readRuns(db, { ...walk, end, among, request });
       const last = more ? rows.at(-1) : undefined;
       return { rows, next: last === undefined ? end : positionOf(last) };
@@ -115,6 +120,12 @@ async function firstRuns(db: Queryable, walk: Walk): Promise<string> {
   if (await isShort(db, walk)) return `(${runs} offset 0) as traces`;
   await withoutSort(db);
   return `(${runs} order by ${sorts[walk.sort].key} desc, id desc limit ${walk.maxRead}) as traces`;
+}
+
+/** Few runs have no end, and an index has them: by start, a page would read the many others beside them. */
+function runsUnderWay({ maxRead }: Walk): string {
+  return `(select tenant_id, model, ${traceColumns} from analytics.traces where ${inPeriod} and ended_at is null
+    limit ${maxRead}) as traces`;
 }
 
 /** Without statistics the planner would read all runs and sort them. */
