@@ -150,18 +150,6 @@ describe('a request after a stop', () => {
       (await ground.send({ principal: { ...ground.admin, userId: 'ada' }, url: ground.harness.url })).status,
     ).toBe(403);
   });
-
-  it('is refused by a replica that starts later, or whose session was lost', async () => {
-    await ground.stopped({ user_id: 'ada' });
-    const third = await ground.harness.startReplica();
-    const sent = { principal: { ...ground.admin, userId: 'ada' }, url: `http://127.0.0.1:${third.httpPort}` };
-    expect((await ground.send(sent)).status).toBe(403);
-    await ground.harness.proxy.cut();
-    await ground.harness.proxy.open();
-    const eve = { ...ground.admin, userId: 'eve' };
-    await eventually(async () => expect((await ground.stop({ user_id: 'eve' })).status).toBe(202));
-    await eventually(async () => expect((await ground.send({ ...sent, principal: eve })).status).toBe(403));
-  });
 });
 
 describe('a run with tools', () => {
@@ -189,7 +177,10 @@ describe('a run with tools', () => {
     };
     ground.provider.answer(whole(completion({ tool_calls: [call] }, 'tool_calls')));
     const pending = ground.send({ fields: { model: `agent:${agent.key}`, stream: false } });
-    await called.promise;
+    await Promise.race([
+      called.promise,
+      pending.then(async (early) => Promise.reject(new Error(await early.text()))),
+    ]);
     await ground.stopped({ agent_id: agent.id });
     const response = await pending;
     expect([response.status, response.headers.get('x-should-retry')]).toEqual([403, 'false']);
@@ -223,4 +214,17 @@ it('ends a run that webhook has asked for, with an error that it does not repeat
     expect(pending).rejects.toMatchObject({ code: 'run_stopped', status: 403 }),
     asked.promise.then(() => ground.stopped({ user_id: 'ada' })),
   ]);
+});
+
+// Last: it cuts the database.
+it('refuses a request on a replica that starts later, or whose session was lost', async () => {
+  await ground.stopped({ user_id: 'ada' });
+  const third = await ground.harness.startReplica();
+  const sent = { principal: { ...ground.admin, userId: 'ada' }, url: `http://127.0.0.1:${third.httpPort}` };
+  expect((await ground.send(sent)).status).toBe(403);
+  await ground.harness.proxy.cut();
+  await ground.harness.proxy.open();
+  const eve = { ...ground.admin, userId: 'eve' };
+  await eventually(async () => expect((await ground.stop({ user_id: 'eve' })).status).toBe(202));
+  await eventually(async () => expect((await ground.send({ ...sent, principal: eve })).status).toBe(403));
 });
