@@ -1,7 +1,6 @@
 import { rpcService } from '@gatehouse/grpc/rpc';
 import { ChatServiceService } from '@gatehouse/proto/chat/v1/chat';
 import { joined } from '@gatehouse/shell/feature';
-import { publishedChanges } from '@gatehouse/shell/published-changes';
 import { participant } from '@gatehouse/shell/participant';
 import type { Service } from '@gatehouse/shell/service';
 import { Shell } from '@gatehouse/shell/shell';
@@ -17,7 +16,6 @@ import { createProviders } from './providers/create-providers.ts';
 import { createInstance, createRecording } from './recording/create-recording.ts';
 import { rewrapColumns } from './sealed-columns.ts';
 import { createPeers } from './shared/peers.ts';
-import { createStops } from './stops/create-stops.ts';
 import { createChatPools } from './shared/pools.ts';
 import { TenantSettingsClient } from './shared/tenant-settings-client.ts';
 
@@ -32,7 +30,6 @@ export async function createService(
   const peers = createPeers(shell, config);
   const settings = new TenantSettingsClient(peers.tenant, peers.changes);
   const base = { config, app, system, peers, settings, findUser: peers.findUser };
-  const changes = publishedChanges(shell, base);
   const instance = createInstance(shell, base);
   const { alerts, committed, ...alertParts } = createAlerts(shell, base);
   const { agents, pricing, onReplace, ...models } = await createCatalogue(shell, {
@@ -49,30 +46,18 @@ export async function createService(
   const work = { ...base, ...limits, instance, alerts, pricing, providers };
   const recordingDeps = { ...work, committed, forgetSettleMs, countWaitMs };
   const { recorder, telemetry, refusals, ...recording } = await createRecording(shell, recordingDeps);
-  const { findOpenRun } = recording;
-  const { stops, ...stopParts } = createStops(shell, { ...base, changes, findOpenRun });
   const memory = createMemory(shell, { peers, telemetry, drainTimeoutMs, recallBudgetMs });
   const { responses, ...storedResponses } = createStoredResponses(shell, base);
-  const completions = createCompletions(shell, {
-    ...{ app, system, keyRing, instance, peers, silenceMs, drainTimeoutMs, refusals, ...memory },
-    turns: { ...work, catalogue, answers, telemetry, agents, recorder, responses, stops },
+  const { findOpenRun } = recording;
+  const { stops, idempotency, ...completions } = createCompletions(shell, {
+    ...{ config, app, system, instance, peers, findOpenRun, silenceMs, refusals, ...memory },
+    turns: { ...work, catalogue, answers, telemetry, agents, recorder, responses },
   });
-  const { idempotency } = changes;
   const batchDeps = { ...work, catalogue, telemetry, stops, idempotency, pace: overrides.batchPace };
   const batches = createBatches(shell, batchDeps);
   const rewrap = rewrapColumns(shell, { system, keyRing });
   // Ends of runs are stored before turns are remembered, however much time is left.
-  const changeParts = { parts: idempotency.parts };
-  const turnParts = [
-    memory,
-    recording,
-    stopParts,
-    storedResponses,
-    completions,
-    batches,
-    changeParts,
-    rewrap,
-  ];
+  const turnParts = [memory, recording, storedResponses, completions, batches, rewrap];
   const { parts, ...served } = joined([models, alertParts, providerParts, ...turnParts]);
   const rpcs = { ...models.rpcs, ...providerParts.rpcs, ...recording.rpcs, ...completions.rpcs };
   return shell.createService({

@@ -1,25 +1,31 @@
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
-import { createPool, type Pool } from '@gatehouse/pg/pool';
+import { createPool } from '@gatehouse/pg/pool';
+import { publishedChanges, type PublishedChangesOptions } from '@gatehouse/shell/published-changes';
 import type { Shell } from '@gatehouse/shell/shell';
+import type { ChatConfig } from '../config.ts';
 import { RunStops } from './run-stops.ts';
 import { stopHandlers, type StopDependencies } from './stop-handlers.ts';
 import { endedStops } from './stop-system-store.ts';
 import { StopWatch } from './stop-watch-job.ts';
 
-export interface StopsOptions extends Omit<StopDependencies, 'stops'> {
-  config: { DATABASE_URL: string };
-  system: Pool;
+export interface StopsOptions
+  extends Pick<PublishedChangesOptions, 'app' | 'system'>, Pick<StopDependencies, 'findOpenRun'> {
+  config: ChatConfig;
 }
 
 /** Ends runs under way in all replicas, and refuses the next ones. A session of its own listens to stops. */
-export function createStops({ connections, log }: Shell, { config, system, ...dependencies }: StopsOptions) {
+export function createStops(shell: Shell, { config, app, system, findOpenRun }: StopsOptions) {
+  const { connections, log } = shell;
   const { DATABASE_URL: url } = config;
+  const changes = publishedChanges(shell, { config, app, system });
+  const { idempotency } = changes;
   connections.add(url, 1);
   const pool = createPool({ url, role: 'chat_system', max: 1, log });
   const stops = new RunStops();
   return {
     stops,
-    handlers: stopHandlers({ ...dependencies, stops }),
-    parts: [new StopWatch({ pool, stops, log }), ...cleanUp(log, system, [endedStops])],
+    idempotency,
+    handlers: stopHandlers({ changes, stops, findOpenRun }),
+    parts: [new StopWatch({ pool, stops, log }), ...cleanUp(log, system, [endedStops]), ...idempotency.parts],
   };
 }
