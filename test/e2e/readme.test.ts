@@ -54,7 +54,7 @@ const expectations: readonly { what: string; prints: RegExp }[] = [
   {
     what: 'shows usage and costs',
     prints:
-      /^\{.*"groups":\[\{"key":\{"day":"[-\d]+","model":"gpt-4\.1-mini"\}.*\{.*"currency":"USD",.*"key":\{"user":"ada"\}/s,
+      /^\{.*"groups":\[.*\{"key":\{"day":"[-\d]+","model":"gpt-4\.1-mini"\}.*\{.*"currency":"USD",.*"key":\{"user":"ada"\}/s,
   },
   { what: 'follows the runs', prints: /^\{"traces":\[\{.*"name":"chat agent:poet",.*"cost_usd":"0\.0000/ },
 ];
