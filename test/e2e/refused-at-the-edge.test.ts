@@ -65,8 +65,9 @@ describe.each([
   });
 
   it('are counted by code and key and listed, if the key is of a tenant', async () => {
-    const [narrow, revoked, ann] = [
+    const [narrow, revoked, open, ann] = [
       await makeKey({ scopes: ['agents.read'] }),
+      await makeKey({}),
       await makeKey({}),
       await makeKey({ user_id: 'ann' }),
     ];
@@ -85,6 +86,8 @@ describe.each([
     const text = { 'content-type': 'text/plain' };
     expect(await codeOf(route, { key: ann.key, headers: text })).toBe('415 unsupported_media_type');
     expect(await codeOf(route, { key: ann.key, body: '{"model":' })).toBe('400 invalid_json');
+    const long = { 'x-service-user-id': 'x'.repeat(300) };
+    expect(await codeOf(route, { key: open.key, headers: long })).toBe('400 invalid_value');
     // Nothing of these is counted: no route of runs, and no key of a tenant.
     expect(await codeOf('/v1/agents', { key: (await makeKey({ scopes: ['chat'] })).key, body: {} })).toBe(
       '403 scope_missing',
@@ -93,18 +96,24 @@ describe.each([
     expect(await codeOf(route, { key: gateway.ownerKey })).toMatch(/^403 /);
 
     await eventually(async () => {
-      const usage = await gateway.call('/v1/usage/summary?group_by=error_code,api_key', {
+      const usage = await gateway.call('/v1/usage/summary?group_by=error_code,api_key,user', {
         key: tenant.adminKey,
       });
       const groups = (usage.body as { groups: { key: Record<string, string>; refused: number }[] }).groups;
-      const counts = groups.map(({ key, refused }) => [key['error_code'], key['api_key'], refused]);
+      const counts = groups.map(({ key, refused }) => [
+        key['error_code'],
+        key['api_key'],
+        key['user'],
+        refused,
+      ]);
       expect(counts.toSorted()).toEqual(
         [
-          ['invalid_api_key', revoked.id, expect.any(Number)],
-          ['invalid_json', ann.id, 1],
-          ['scope_missing', narrow.id, 2],
-          ['unsupported_media_type', ann.id, 1],
-          ['user_mismatch', ann.id, 1],
+          ['invalid_api_key', revoked.id, null, expect.any(Number)],
+          ['invalid_json', ann.id, 'ann', 1],
+          ['invalid_value', open.id, null, 1],
+          ['scope_missing', narrow.id, null, 2],
+          ['unsupported_media_type', ann.id, 'ann', 1],
+          ['user_mismatch', ann.id, null, 1],
         ].toSorted(),
       );
     });

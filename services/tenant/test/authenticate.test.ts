@@ -19,7 +19,7 @@ const rejected = (value: Rejection): AuthenticateResponse => ({ result: { $case:
 /** A key whose secret was right is named, to count its refused requests. */
 const rejectedKey = (value: Rejection, id: string): AuthenticateResponse => ({
   ...rejected(value),
-  rejectedKey: { id, tenantId: tenant.id, userId: undefined },
+  rejectedKey: { id, tenantId: tenant.id },
 });
 const accepted = expect.objectContaining({ result: expect.objectContaining({ $case: 'key' }) });
 

@@ -62,6 +62,11 @@ function actingUser(values: readonly string[] | undefined, boundUser: string | n
   return boundUser ?? values[0] ?? null;
 }
 
+/** A user as it may be counted; null for a header that is refused, which may have thousands of characters. */
+export function countedUser(user: string | null): string | null {
+  return user !== null && printable.test(user) ? user : null;
+}
+
 /** Throws a 400 unless the header was sent at most once, with 1 to 255 printable ASCII characters. */
 export function checkActingUserHeader(values: readonly string[] | undefined): void {
   if (values === undefined) return;

@@ -71,7 +71,7 @@ it('a key in the cache costs no promise', async () => {
 
 it('a refused key is named where its secret was right, and an unknown one is not', async () => {
   const { checks, send, keyOfLast } = setUp();
-  const key = { keyId: 'key', tenantId: 'tenant', userId: 'ann' };
+  const key = { keyId: 'key', tenantId: 'tenant' };
   const answers: [Checked, unknown, string][] = [
     [null, null, 'invalid_api_key'],
     [{ rejected: key }, key, 'invalid_api_key'],

@@ -34,8 +34,7 @@ export class KeyClient implements KeySource {
       .catch(hangIsOutage);
     if (result?.$case === 'key') return toChecked(result.value, [keyId, result.value.tenantId]);
     if (rejectedKey === undefined) return null;
-    const { id, tenantId, userId = null } = rejectedKey;
-    return { rejected: { keyId: id, tenantId, userId } };
+    return { rejected: { keyId: rejectedKey.id, tenantId: rejectedKey.tenantId } };
   }
 
   async checkSession(

@@ -24,6 +24,8 @@ export interface AccessEntry extends RequestContext {
   principal: Principal | null;
   /** The key of the request once its secret is known to be right, also if it is refused. */
   key: NamedKey | null;
+  /** The user that the request acts for, once key and user are accepted; before, a name may be an alias of the user. */
+  userId: string | null;
   /** The code of an error that the client gets. */
   code: string | undefined;
   /** An error of the edge itself. */
@@ -54,6 +56,7 @@ export class AccessLog {
       dialect: defaultDialect,
       principal: null,
       key: null,
+      userId: null,
       code: undefined,
       failure: null,
     };
@@ -70,8 +73,7 @@ export class AccessLog {
     const { log, duration, tracer, refusals } = this.#options;
     const { failure: error } = entry;
     if (error !== null && status === error.status) {
-      const key = entry.principal ?? entry.key;
-      noteRefusal(refusals, { ...entry, error, key, userAgent: request.headers['user-agent'] });
+      noteRefusal(refusals, { ...entry, error, userAgent: request.headers['user-agent'] });
     }
     duration.observe({ route: routeId, status }, durationMs / 1_000);
     log.info(

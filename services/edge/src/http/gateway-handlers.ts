@@ -18,6 +18,7 @@ import {
   withDirectoryUsers,
   actingUserHeader,
   checkActingUserHeader,
+  countedUser,
 } from '../auth/acting-user.ts';
 import { missingKey, type Authenticator } from '../auth/authenticator.ts';
 import { clientIp, type IsTrustedProxy } from '../auth/client-ip.ts';
@@ -149,6 +150,7 @@ export class Gateway {
       checkAccess(principal, route.access);
       const forward = (acting: Principal): Promise<void> | undefined => {
         entry.principal = acting;
+        entry.userId = countedUser(acting.userId);
         return this.#forward(request, response, { entry, target });
       };
       const { tenantId } = principal;

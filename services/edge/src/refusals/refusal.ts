@@ -11,6 +11,8 @@ export interface FailedRequest {
   error: Pick<AppError, 'status' | 'publicCode' | 'message'>;
   route: Route | null;
   key: NamedKey | null;
+  /** The user of the request by the id under which the user's data is stored; null until it is known. */
+  userId: string | null;
   dialect: DialectName;
   requestId: string;
   trace: TraceContext;
@@ -23,7 +25,7 @@ export interface FailedRequest {
  */
 export function noteRefusal(
   refusals: Pick<RefusedRequests, 'note'>,
-  { error, route, key, dialect, requestId, trace, userAgent }: FailedRequest,
+  { error, route, key, userId, dialect, requestId, trace, userAgent }: FailedRequest,
 ): void {
   const operation = route === null ? null : runOperation(route);
   const { tenantId = null } = key ?? {};
@@ -40,7 +42,7 @@ export function noteRefusal(
     channel: 'api',
     dialect,
     client: clientNamed(userAgent),
-    user_id: key.userId,
+    user_id: userId,
     api_key_id: key.keyId,
     request_id: requestId,
     trace_id: trace.traceId,

@@ -54,7 +54,7 @@ function rejectionOf(verdict: Verdict): Rejection {
 /** The key of a tenant whose secret was right: its refused requests are counted. */
 function rejectedKey(key: KeyToAuthenticate | null, verdict: Verdict): RejectedKey | undefined {
   if (key === null || key.tenantId === null || verdict === 'unknown') return undefined;
-  return { id: key.confirmedBy ?? key.id, tenantId: key.tenantId, userId: key.userId ?? undefined };
+  return { id: key.confirmedBy ?? key.id, tenantId: key.tenantId };
 }
 
 function showKey(key: KeyToAuthenticate, end: Date | null) {

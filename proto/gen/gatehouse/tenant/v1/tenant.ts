@@ -179,8 +179,6 @@ export interface RejectedKey {
   /** The key's UUID. */
   id: string;
   tenantId: string;
-  /** Absent if the key is not bound to a user. */
-  userId?: string | undefined;
 }
 
 export interface AuthenticatedKey {
@@ -1429,7 +1427,7 @@ export const AuthenticateResponse: MessageFns<AuthenticateResponse> = {
 };
 
 function createBaseRejectedKey(): RejectedKey {
-  return { id: "", tenantId: "", userId: undefined };
+  return { id: "", tenantId: "" };
 }
 
 export const RejectedKey: MessageFns<RejectedKey> = {
@@ -1439,9 +1437,6 @@ export const RejectedKey: MessageFns<RejectedKey> = {
     }
     if (message.tenantId !== "") {
       writer.uint32(18).string(message.tenantId);
-    }
-    if (message.userId !== undefined) {
-      writer.uint32(26).string(message.userId);
     }
     return writer;
   },
@@ -1473,14 +1468,6 @@ export const RejectedKey: MessageFns<RejectedKey> = {
             }
 
             message.tenantId = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.userId = reader.string();
             continue;
           }
         }
