@@ -362,21 +362,20 @@ export async function chargeCounters(
   tenantId: string,
   charges: readonly { subjectId: string; windowStart: number; costPico: bigint }[],
 ): Promise<void> {
-  const ids = [...new Set(charges.map(({ subjectId }) => subjectId))];
-  await db.query(
-    `select from tenant.policy_counters where id = any ($1::uuid[]) and resource = 'budget'
-     order by id, window_start for update`,
-    [ids],
-  );
   await db.query(
     `with charges as (
        select id, to_timestamp(window_start / 1000) as window_start, sum(cost) as cost
        from unnest($2::uuid[], $3::float8[], $4::numeric[]) as c (id, window_start, cost)
        group by id, window_start
      )
-     update tenant.policy_counters p set used = p.used + c.cost from charges c
-     where p.id = c.id and p.resource = 'budget' and p.window_start = c.window_start and p.tenant_id = $1
-       and p.id = any ($2::uuid[])`,
+     insert into tenant.policy_counters as p
+       (tenant_id, id, policy_id, value, resource, window_start, used, removable_at)
+     select $1, c.id, r.policy_id, r.value, 'budget', c.window_start, c.cost, r.removable_at
+     from charges c cross join lateral (
+       select policy_id, value, removable_at from tenant.policy_counters
+       where id = c.id and resource = 'budget' and window_start = c.window_start and tenant_id = $1 limit 1
+     ) r order by c.id, c.window_start
+     on conflict (id, resource, window_start) do update set used = p.used + excluded.used`,
     [
       tenantId,
       charges.map(({ subjectId }) => subjectId),
