@@ -7,7 +7,7 @@ import { TextField } from './fields.tsx';
 import { useFields } from './use-fields.ts';
 
 const types: Record<(typeof tenantAlertTypes)[number], string> = {
-  'budget.threshold': 'Budget reached 50, 80 or 100 %',
+  'budget.threshold': 'Budget reached 50, 80 or 100\u00a0%',
   'limit.exceeded': 'Limit exceeded',
   'run.failed': 'Run failed',
   'endpoint.disabled': 'Webhook URL disabled',
@@ -25,7 +25,7 @@ const ownerTypes: Record<(typeof ownerAlertTypes)[number], string> = {
   'model.unpriced': 'Calls without a price',
   'catalogue.invalid': 'Model catalogue invalid',
   'issuer.groups_unreadable': 'Groups of an issuer unreadable',
-  'tenant.budget_threshold': 'Budget of a tenant reached 50, 80 or 100 %',
+  'tenant.budget_threshold': 'Budget of a tenant reached 50, 80 or 100\u00a0%',
 };
 
 /** The event types of each list of subscriptions, with their labels. */
