@@ -139,9 +139,13 @@ describe('an installation', () => {
   });
 });
 
+type Dependencies = Partial<
+  Record<'dependencies' | 'optionalDependencies' | 'peerDependencies', Record<string, string>>
+>;
+
 describe('the packages for running', () => {
   const lock = JSON.parse(readFileSync(path.join(repositoryRoot, 'package-lock.json'), 'utf8')) as {
-    packages: Record<string, { dev?: boolean }>;
+    packages: Record<string, { dev?: boolean; link?: boolean } & Dependencies>;
   };
   const files = [
     'deploy/local/*.ts',
@@ -156,6 +160,18 @@ describe('the packages for running', () => {
       .flatMap((file) => importsOf(readFileSync(path.join(repositoryRoot, file), 'utf8')));
     const missing = names.filter((name) => lock.packages[`node_modules/${name}`]?.dev !== undefined);
     expect([...new Set(missing)]).toEqual([]);
+  });
+
+  it('are each a dependency of another: one with a wrong mark would be installed at every start', () => {
+    const running = Object.entries(lock.packages).filter(
+      ([, { dev, link }]) => dev !== true && link !== true,
+    );
+    const needed = running.flatMap(([, entry]) =>
+      Object.keys({ ...entry.dependencies, ...entry.optionalDependencies, ...entry.peerDependencies }),
+    );
+    const names = running.flatMap(([key]) => key.split('node_modules/').slice(1).at(-1) ?? []);
+    expect(names.length).toBeGreaterThan(100);
+    expect(names.filter((name) => !needed.includes(name))).toEqual([]);
   });
 
   it('lack those of tests and linters', () => {
