@@ -9,12 +9,10 @@ import {
   TenantServiceService,
   type GetTenantSettingsRequest,
   type GetTenantSettingsResponse,
-  type ResolveUserRequest,
-  type ResolveUserResponse,
 } from '@gatehouse/proto/tenant/v1/tenant';
 import type { TestIdentity } from './identity.ts';
 import { peerServer } from './peer-server.ts';
-import { tenantRpcs, tenantSettings } from './tenant-rpcs.ts';
+import { resolveUserOf, tenantRpcs, tenantSettings, type KnownUsers } from './tenant-rpcs.ts';
 
 /** Stands in for tenant: takes in the audit entries and the receipts of a service, or refuses them, and has settings of tenants. */
 export class AuditTaker {
@@ -24,8 +22,7 @@ export class AuditTaker {
   takes = true;
   /** Settings of tenants that differ from the defaults. */
   readonly settings = new Map<string, Partial<GetTenantSettingsResponse>>();
-  /** Users by tenant and lower-case name, with a space between. */
-  readonly users = new Map<string, { userId: string; blocked: boolean }>();
+  readonly users: KnownUsers = new Map();
   readonly #server: GrpcServer;
 
   private constructor(server: GrpcServer) {
@@ -51,14 +48,10 @@ export class AuditTaker {
         return tenantSettings(this.settings.get(tenantId));
       },
     };
-    const resolveUser = {
-      callers: ['webhook'],
-      handle: async ({ tenantId, name }: ResolveUserRequest): Promise<ResolveUserResponse> => {
-        const user = this.users.get(`${tenantId} ${name.toLowerCase()}`);
-        return { user: user && { ...user, id: user.userId, groups: [] } };
-      },
-    };
-    server.add(TenantServiceService, tenantRpcs({ getTenantSettings, resolveUser }));
+    server.add(
+      TenantServiceService,
+      tenantRpcs({ getTenantSettings, resolveUser: resolveUserOf(this.users) }),
+    );
     server.add(EventsServiceService, { take });
   }
 

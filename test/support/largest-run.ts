@@ -1,5 +1,6 @@
 import {
   maxCallTokens,
+  maxGroups,
   maxInteger,
   maxRunTokens,
   maxSpans,
@@ -62,6 +63,7 @@ export function largestRunEnded(tenantId: string): RunEnded {
     span_id: longest('span_id'),
     api_key_id: newId(),
     user_id: longest('user_id'),
+    groups: Array.from({ length: maxGroups }, () => 'ä'.repeat(textLimits.group)),
     session_id: longest('session_id'),
     agent_id: newId(),
     request_model: longest('request_model'),

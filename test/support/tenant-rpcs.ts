@@ -1,6 +1,24 @@
 import type { RpcsOf } from '@gatehouse/grpc/rpc';
-import { TenantServiceService, type GetTenantSettingsResponse } from '@gatehouse/proto/tenant/v1/tenant';
+import {
+  TenantServiceService,
+  type DirectoryUser,
+  type GetTenantSettingsResponse,
+} from '@gatehouse/proto/tenant/v1/tenant';
 import { someRpcs } from './some-rpcs.ts';
+
+/** Users by tenant and lower-case name, with a space between. */
+export type KnownUsers = Map<string, Pick<DirectoryUser, 'userId' | 'blocked'> & Partial<DirectoryUser>>;
+
+/** `ResolveUser` for these users. */
+export function resolveUserOf(users: KnownUsers): TenantRpcs['resolveUser'] {
+  return {
+    callers: ['chat', 'webhook'],
+    handle: async ({ tenantId, name }) => {
+      const user = users.get(`${tenantId} ${name.toLowerCase()}`);
+      return { user: user && { id: user.userId, groups: [], ...user } };
+    },
+  };
+}
 
 export type TenantRpcs = RpcsOf<typeof TenantServiceService>;
 

@@ -248,6 +248,7 @@ describe('tenants', () => {
       retention_days: 90,
       previews: { max_chars: 500 },
       user_keys: { enabled: true, max: 5, max_days: 90 },
+      acting_users: 'any',
     });
     expect(createTenant.parse({ slug: 'a', name: 'A', previews: { enabled: false } }).previews).toEqual({
       enabled: false,

@@ -98,6 +98,7 @@ export const trace = z.strictObject({
     .nullable()
     .describe('Null without an agent, if it is deleted, and while the service that has its name is away'),
   user_id: z.string().nullable(),
+  groups: z.array(z.string()).describe('The names of the groups that the user had when the run began'),
   session_id: z.string().nullable(),
   api_key_id: uuid
     .nullable()
@@ -198,6 +199,7 @@ export const traceExample = {
   agent_id: null,
   agent_key: null,
   user_id: 'ada',
+  groups: ['Engineering'],
   session_id: 'order-4711',
   api_key_id: '0198c2a5-1f3e-7c64-9d3b-5a0f6f3b2c11',
   api_key_name: 'Web shop',

@@ -25,6 +25,7 @@ export const textLimits = {
   trace_id: 32,
   span_id: 16,
   user_id: 255,
+  group: 256,
   session_id: 255,
   request_model: 256,
   /** The maximum of `previews.max_chars` of a tenant. */
@@ -82,6 +83,9 @@ export const recall = z.object({
 });
 export type Recall = z.output<typeof recall>;
 /** The name of its span, also in OpenTelemetry (gen_ai.operation.name). */
+/** Groups of a user in an event; chat leaves out further ones. */
+export const maxGroups = 100;
+
 export const recallSpanName = 'search_memory';
 
 const identity = {
@@ -99,6 +103,8 @@ const identity = {
   /** Null for runs no request with a key began. */
   api_key_id: z.uuid().nullable(),
   user_id: text('user_id').nullable(),
+  /** The names of the groups of its user at its beginning; absent without one. */
+  groups: z.array(text('group')).max(maxGroups).optional(),
   session_id: text('session_id').nullable(),
   agent_id: z.uuid().nullable(),
   request_model: text('request_model'),

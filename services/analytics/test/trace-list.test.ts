@@ -325,3 +325,13 @@ it('times agree in the list, also of interrupted runs and of corrected ones', as
     { status: 'ok', started_at: started, ended_at: exact.ended_at, duration_ms: 2 * hour },
   ]);
 });
+
+it('shows the groups that the user of a run had, of a running and of an ended one', async () => {
+  const tenantId = newId();
+  const groups = ['Berlin', 'R"and\\D, {x}'];
+  const run = { tenant_id: tenantId, user_id: 'ada', groups };
+  await analytics.store(makeStart({ ...run, started_at: at(2) }), makeEnd({ ...run, started_at: at(1) }));
+  await analytics.store(makeEnd({ tenant_id: tenantId, started_at: at(3) }));
+  const { data } = await list(tenantId);
+  expect(data.map((trace) => trace.groups)).toEqual([groups, groups, []]);
+});

@@ -28,7 +28,7 @@ import { someRpcs } from '@gatehouse/test/some-rpcs';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import { serviceEnvironment } from '@gatehouse/test/service-environment';
 import { ServiceGround } from '@gatehouse/test/service-ground';
-import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
+import { resolveUserOf, tenantRpcs, tenantSettings, type KnownUsers } from '@gatehouse/test/tenant-rpcs';
 import { KeyRing } from '@gatehouse/secrets/key-ring';
 import { CatalogueFile } from '../src/catalogue/catalogue-file.ts';
 import type { EndedRun } from '../src/runs/run-record.ts';
@@ -53,6 +53,8 @@ export class ChatHarness {
   readonly #ground: ServiceGround;
   /** Settings by tenant id; the default allows everything and keeps previews. */
   readonly settings = new Map<string, Partial<GetTenantSettingsResponse>>();
+  /** Users of directories by tenant and lower-case name, with a space between. */
+  readonly users: KnownUsers = new Map();
   /** Limited resources of keys by their id, where the settings say that some are limited. */
   readonly keyLimits = new Map<string, Resource[]>();
   /** How often limits of a key were asked for. */
@@ -306,6 +308,7 @@ export class ChatHarness {
           return Promise.resolve({ ...settings, limitedKeys: [...settings.limitedKeys, ...own] });
         },
       },
+      resolveUser: resolveUserOf(this.users),
       lease: {
         callers: ['chat'],
         handle: ({ asks, tenantId }) => {
@@ -329,8 +332,7 @@ export class ChatHarness {
     const tenant = (await peerServer('tenant', this.identity)).add(TenantServiceService, tenantService);
     const agentRpcs = someRpcs(AgentServiceService, {
       resolveAgent: {
-        callers: ['chat'],
-        acceptsDelegation: true,
+        ...{ callers: ['chat'], acceptsDelegation: true },
         handle: async ({ idOrKey }) => {
           this.agentLookUps += 1;
           await this.agentsAnswer;
@@ -340,13 +342,11 @@ export class ChatHarness {
         },
       },
       listTools: {
-        callers: ['chat'],
-        acceptsDelegation: true,
+        ...{ callers: ['chat'], acceptsDelegation: true },
         handle: (asked) => this.toolLists.answer(asked),
       },
       callTool: {
-        callers: ['chat'],
-        acceptsDelegation: true,
+        ...{ callers: ['chat'], acceptsDelegation: true },
         handle: ({ tool }) => this.callTool(tool),
       },
       listVisibleAgents: {

@@ -1,4 +1,4 @@
-import { maxSpans, maxToolSpans } from '@gatehouse/events/run-event';
+import { maxGroups, maxSpans, maxToolSpans } from '@gatehouse/events/run-event';
 import { newId } from '@gatehouse/kit/ids';
 import type { Attempt, RunEnd, RunIdentity } from '../src/runs/run.ts';
 
@@ -47,6 +47,7 @@ export function largestRun(text: string): { identity: RunIdentity; end: RunEnd; 
       id: newId(),
       tenantId: newId(),
       operation: 'embeddings',
+      groups: Array.from({ length: maxGroups + 1 }, () => text),
       channel: text,
       requestId: text,
       traceId: text,

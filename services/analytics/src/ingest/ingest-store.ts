@@ -9,7 +9,7 @@ import type { StoredSpan } from '../traces/stored-run.ts';
 const sentColumns = `operation, channel, dialect, client, request_id, trace_id, span_id, api_key_id, user_id, session_id, agent_id,
   request_model, streamed, input_preview, started_at, ended_at, duration_ms, time_to_first_token_ms, provider, model,
   response_model, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, tool_calls,
-  cost_pico, priced, usage_estimated, error_type, error_message, output_preview, spans, called, unpriced_models, own_key`;
+  cost_pico, priced, usage_estimated, error_type, error_message, output_preview, spans, called, unpriced_models, own_key, groups`;
 /** The columns of `traces` set by these statements, besides the id, the tenant and the status. */
 export const columns = `${sentColumns}, fold`;
 
@@ -87,6 +87,7 @@ const inputTypes = {
   called: 'boolean',
   unpriced_models: 'text[]',
   own_key: 'boolean',
+  groups: 'text[]',
 } as const;
 type InputColumn = keyof typeof inputTypes;
 type InputValue = string | number | boolean | null;
@@ -157,8 +158,10 @@ function valueOf(run: RunStarted | RunEnded, column: InputColumn): InputValue {
       const models = ended === null || isOwnKey ? null : unpricedModelsOf(ended);
       return models && arrayLiteral(models);
     }
+    case 'groups':
+      return run.groups === undefined ? null : arrayLiteral(run.groups);
     default: {
-      const known: Partial<RunEnded> = run;
+      const known: Partial<Omit<RunEnded, 'groups'>> = run;
       return known[column] ?? null;
     }
   }

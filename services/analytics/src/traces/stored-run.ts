@@ -12,6 +12,8 @@ export interface TraceRow {
   trace_id: string;
   api_key_id: string | null;
   user_id: string | null;
+  /** Null without a group. */
+  groups: string[] | null;
   session_id: string | null;
   agent_id: string | null;
   request_model: string;

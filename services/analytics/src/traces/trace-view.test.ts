@@ -10,7 +10,15 @@ import { showTrace } from './trace-view.ts';
 const names = { agents: new Map(), apiKeys: new Map() };
 const viewer = { tenantId: newId(), user: null, previewsOf: { all: true, user: null } };
 const empty = {
-  ...{ dialect: null, client: null, api_key_id: null, user_id: null, session_id: null, agent_id: null },
+  ...{
+    dialect: null,
+    client: null,
+    api_key_id: null,
+    user_id: null,
+    groups: null,
+    session_id: null,
+    agent_id: null,
+  },
   ...{
     input_preview: null,
     provider: null,

@@ -34,6 +34,7 @@ export function showTrace(row: TraceRow, { viewer, names, withSpans }: TraceView
     agent_id: row.agent_id,
     agent_key: (row.agent_id === null ? undefined : names.agents.get(row.agent_id)?.key) ?? null,
     user_id: row.user_id,
+    groups: row.groups ?? [],
     session_id: row.session_id,
     api_key_id: row.api_key_id,
     api_key_name: (row.api_key_id === null ? undefined : names.apiKeys.get(row.api_key_id)?.name) ?? null,

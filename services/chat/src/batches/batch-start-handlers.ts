@@ -16,6 +16,7 @@ import type { KeyName, ProviderResources } from '../providers/resources.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import { startedRun, type StartedRun } from '../runs/run-record.ts';
 import { clientNamed } from '@gatehouse/kit/client-name';
+import type { UserGroup } from '@gatehouse/shell/user-directory';
 import { groupsOfUser, type FindUser } from '../shared/acting-user.ts';
 import type { RunStops } from '../stops/run-stops.ts';
 import { storedDays, withoutLimits, type KeySettings } from '../shared/tenant-settings.ts';
@@ -134,13 +135,14 @@ export async function startBatch(dependencies: BatchHandlerDependencies, start: 
   const { call, requests, model, api } = start;
   const { tenantId, keyId: apiKeyId, userId } = tenantOf(call);
   const { requestId, trace } = call;
-  await groupsOfUser(dependencies.findUser, start.settings, { tenantId, userId, requestId, trace });
+  const caller = { tenantId, userId, requestId, trace };
+  const groups = await groupsOfUser(dependencies.findUser, start.settings, caller);
   dependencies.stops.assertFree({ tenantId, apiKeyId, userId, sessionId: null, agentId: null });
   const payer = { tenantId, apiKeyId, settings: payerSettings(start.settings, start.key) };
   const admission = await dependencies.limiter.arrive(payer);
   try {
     const reserved = await reserve(dependencies, { admission, payer, requests, model });
-    const batch = newBatch(dependencies, { start, admission, reserved });
+    const batch = newBatch(dependencies, { start, groups, admission, reserved });
     const unmeasured = admission.reservation.charges === null ? null : mostUnmeasured;
     const tokens = await tokenBounds(dependencies.limiter, payer);
     const files = api === 'anthropic' ? mostFiles : null;
@@ -230,12 +232,13 @@ function tooManyUnmeasured(count: number, param: string): AppError {
 
 interface Beginning {
   start: Start;
+  groups: readonly UserGroup[];
   admission: Admission;
   reserved: Reserved;
 }
 
 function newBatch(dependencies: BatchHandlerDependencies, beginning: Beginning): NewBatch {
-  const { start, admission, reserved } = beginning;
+  const { start, groups, admission, reserved } = beginning;
   const { id, key, model, requests } = start;
   const { tenantId, userId, keyId: apiKeyId } = tenantOf(start.call);
   const { pricing } = dependencies;
@@ -252,7 +255,7 @@ function newBatch(dependencies: BatchHandlerDependencies, beginning: Beginning):
       charges: admission.reservation.charges,
       holderId: dependencies.holderId(),
     },
-    run: runOf(dependencies, start),
+    run: runOf(dependencies, start, groups),
     unmeasured: requests.unmeasured ?? 0,
     ...{ days: storedDays(start.settings), creationMs: batchCreationMs, requestDigest: start.requestDigest },
   };
@@ -270,12 +273,17 @@ function feesOf(
   });
 }
 
-function runOf({ telemetry }: BatchHandlerDependencies, start: Start): StartedRun {
+function runOf(
+  { telemetry }: BatchHandlerDependencies,
+  start: Start,
+  groups: readonly UserGroup[],
+): StartedRun {
   const { id, call, key, kind, requests } = start;
   const { tenantId, userId, keyId: apiKeyId } = tenantOf(call);
   const { traceId, spanId } = telemetry.within(call.trace);
   return startedRun({
     ...{ id, tenantId, apiKeyId, userId, requestId: call.requestId, traceId, spanId },
+    groups: groups.map(({ name }) => name),
     ...{
       operation: kind.operation,
       channel: 'batch',

@@ -3,6 +3,7 @@ import {
   costPartNames,
   costParts,
   maxCallTokens,
+  maxGroups,
   maxInteger,
   maxRunTokens,
   maxSpans,
@@ -56,6 +57,7 @@ export function startedRun(run: RunIdentity): StartedRun {
     span_id: cutText(run.spanId, textLimits.span_id),
     api_key_id: run.apiKeyId,
     user_id: cutOrNull(run.userId, textLimits.user_id),
+    ...groupsOf(run),
     session_id: cutOrNull(run.sessionId, textLimits.session_id),
     agent_id: run.agentId,
     request_model: cutText(run.requestModel, textLimits.request_model),
@@ -64,6 +66,12 @@ export function startedRun(run: RunIdentity): StartedRun {
     input_preview: cutOrNull(run.inputPreview, textLimits.preview),
     ...(run.recall === null ? {} : { recall: cutRecall(run.recall) }),
   };
+}
+
+/** Absent for a run without groups. */
+function groupsOf({ groups = [] }: RunIdentity): Pick<StartedRun, 'groups'> {
+  const names = groups.slice(0, maxGroups).map((name) => cutName(name, textLimits.group));
+  return names.length === 0 ? {} : { groups: names };
 }
 
 export function runEnding({ operation }: StartedRun, end: RunEnd, attempts: readonly Attempt[]): RunEnding {

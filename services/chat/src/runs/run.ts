@@ -21,6 +21,8 @@ export interface RunIdentity {
   /** Null if no request with a key began the run. */
   apiKeyId: string | null;
   userId: string | null;
+  /** The names of the user's groups when it began; absent without one. */
+  groups?: readonly string[];
   sessionId: string | null;
   /** The format in which its client asked; null if no client's request began it. */
   dialect: DialectName | null;

@@ -164,6 +164,7 @@ function createRun(
       spanId: trace.spanId,
       apiKeyId,
       userId,
+      groups: actor.groups.map(({ name }) => name),
       sessionId,
       agentId: target.agentId,
       requestModel: facts.model,

@@ -18,7 +18,7 @@ export interface LoginUser {
 
 /**
  * Writes the user of a login: the name if logins alone have written it, and the groups of the claim in place of those of
- * earlier logins. An identity provider that provisions the user (`external_id`) gives the groups itself. A value of the
+ * earlier logins. A user with an `external_id` gets groups from its identity provider alone. A value of the
  * claim is the external id of a group, else its name. Beyond a bound of users or groups the rest is left out: no login
  * fails for it. Throws `user_blocked`.
  */
@@ -44,7 +44,7 @@ export async function noteLogin(db: Queryable, keyRing: KeyRing, login: LoginUse
   await replaceGroups(db, { tenantId, personId: after.id, source: 'login', groups });
 }
 
-/** The values of a claim that can be names of groups. */
+/** The possible names of groups among the values of a claim. */
 function groupNamesIn(values: readonly string[]): string[] {
   const fits = (value: string): boolean =>
     value.length <= 256 && /\S/.test(value) && !value.includes('\0') && value.isWellFormed();
@@ -90,7 +90,7 @@ async function knownGroups(
   );
 }
 
-/** The number of a user's groups beside these that others than logins give. */
+/** The number of a user's groups from others than logins, beside these. */
 async function countOtherGroups(db: Queryable, personId: string, ids: readonly string[]): Promise<number> {
   const { count } = await db.one<{ count: number }>(
     `select count(*)::integer as count from tenant.group_members
@@ -100,7 +100,7 @@ async function countOtherGroups(db: Queryable, personId: string, ids: readonly s
   return count;
 }
 
-/** Users and groups that the tenant may still add. */
+/** Further users and groups of the tenant, up to the bounds. */
 async function roomOf(db: Queryable, tenantId: string): Promise<{ users: number; groups: number }> {
   const row = await db.first<{ users: number; groups: number }>(
     'select users, groups from tenant.user_directories where tenant_id = $1',
