@@ -227,13 +227,10 @@ export function queryOf(
   const query: Record<string, string> = {};
   const { timezone = 'UTC' } = options as { timezone?: string };
   for (const { name, type } of parameters) {
-    const option = names[name] ?? flag(name);
-    const value = (options[camel(option)] ?? sinceOf(name, options)) as
-      | string
-      | number
-      | boolean
-      | string[]
-      | undefined;
+    const hasSince = name === 'from' && options['since'] !== undefined;
+    // `--since` stands for `--from`.
+    const option = hasSince ? 'since' : (names[name] ?? flag(name));
+    const value = options[camel(option)] as string | number | boolean | string[] | undefined;
     if (value === undefined) continue;
     query[name] =
       type === 'time'
@@ -241,11 +238,6 @@ export function queryOf(
         : String(value);
   }
   return query;
-}
-
-/** `--since` stands for `--from`. */
-function sinceOf(parameter: string, options: Record<string, unknown>): unknown {
-  return parameter === 'from' ? options['since'] : undefined;
 }
 
 /** Adds `--since` beside `--from`. */
@@ -274,6 +266,8 @@ export function optionOf(parameter: Parameter, flagName = flag(parameter.name)):
     strings: 'list',
     json: 'json',
   }[type];
+  if (values?.join() === 'true,false')
+    return new Option(`--${flagName} [true|false]`, description).choices(values).preset('true');
   const option = new Option(`--${flagName} <${placeholder}>`, description);
   if (values !== undefined) option.choices(values);
   else option.argParser((text: string) => valueOf(name, type, text));
