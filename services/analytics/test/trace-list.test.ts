@@ -236,6 +236,17 @@ it('a page reads a bounded number of runs, and its cursor goes on', async () => 
     after = page.next;
   } while (after !== null);
   expect(pages).toEqual([[], [runs[7]], []]);
+
+  // Runs under way are found without the others beside them.
+  const running = [20, 30, 40].map((minutes) => makeStart({ tenant_id: tenantId, started_at: at(minutes) }));
+  await analytics.store(...running);
+  const underWay = { ...none, user: null, status: 'running' };
+  const request = { period, sort: 'started_at' as const, filter: underWay, limit: 2 };
+  const first = await traces.list(tenantId, { ...request, after: null });
+  const last = await traces.list(tenantId, { ...request, after: first.next });
+  const idsOf = ({ rows }: typeof first): string[] => rows.map(({ id }) => id);
+  expect([...idsOf(first), ...idsOf(last)]).toEqual(running.map(({ run_id: id }) => id));
+  expect(last.next).toBeNull();
 });
 
 describe('the visibility of listed traces', () => {
