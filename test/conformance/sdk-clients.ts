@@ -253,14 +253,18 @@ function idOf({ id }: { id?: string | undefined }): { id?: string } {
   return id === undefined ? {} : { id };
 }
 
-/** The official SDKs as a user sets them up; they retry nothing. */
-export function sdkClients(url: string, apiKey: string): Readonly<Record<DialectName, SdkClient>> {
-  const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 });
-  const httpOptions = { baseUrl: url, retryOptions: { attempts: 1 } };
+/** The official SDKs as a user sets them up; they retry nothing unless `retries` says so. */
+export function sdkClients(
+  url: string,
+  apiKey: string,
+  { retries: maxRetries = 0 } = {},
+): Readonly<Record<DialectName, SdkClient>> {
+  const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries });
+  const httpOptions = { baseUrl: url, retryOptions: { attempts: maxRetries + 1 } };
   return {
     chat: chat(openai),
     responses: responses(openai),
-    messages: messages(new Anthropic({ baseURL: url, apiKey, authToken: null, maxRetries: 0 })),
+    messages: messages(new Anthropic({ baseURL: url, apiKey, authToken: null, maxRetries })),
     gemini: gemini(new GoogleGenAI({ apiKey, httpOptions })),
   };
 }
