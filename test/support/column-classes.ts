@@ -124,8 +124,8 @@ const tenant: Record<string, Table> = {
   user_directories: { neutral: 'tenant_id users groups' },
   user_names: { personal: 'folded alias', neutral: 'tenant_id person_id' },
   users: {
-    personal: 'user_id display_name emails external_id',
-    neutral: 'id tenant_id source blocked_by created_at updated_at last_seen_at',
+    personal: 'user_id display_name display_folded emails external_id',
+    neutral: 'id tenant_id source blocked_by is_blocked created_at updated_at last_seen_at',
   },
   user_deletion_services: { neutral: 'deletion_id tenant_id service counts attempted_at completed_at' },
   user_deletions: {

@@ -45,9 +45,9 @@ function newestIds(
   if (isBlocked !== null)
     return db.all(
       `select id from tenant.users
-       where tenant_id = $1 and user_id is not null and (blocked_by = '{}') = $2 and ($3::uuid is null or id < $3)
+       where tenant_id = $1 and user_id is not null and is_blocked = $2 and ($3::uuid is null or id < $3)
        order by id desc limit $4`,
-      [tenantId, !isBlocked, before, most],
+      [tenantId, isBlocked, before, most],
     );
   return db.all(
     `select id from tenant.users where tenant_id = $1 and user_id is not null and ($2::uuid is null or id < $2)
@@ -55,6 +55,9 @@ function newestIds(
     [tenantId, before, most],
   );
 }
+
+/** Ends the range of names with a beginning. */
+const lastChar = 'chr(1114111)';
 
 /** The users of one tenant at a time. `pool` acts as `tenant_app`. */
 export class UserStore extends Store {
@@ -71,13 +74,14 @@ export class UserStore extends Store {
         `select ${userColumns} from tenant.users u
          where u.id = any(array(
              (select person_id from tenant.user_names
-              where tenant_id = $1 and folded ^@ lower($2) order by folded limit ${maxLooked})
+              where tenant_id = $1 and folded >= lower($2) and folded < lower($2) || ${lastChar}
+              order by folded limit ${maxLooked})
              union all
              (select id from tenant.users
-              where tenant_id = $1 and (lower(display_name) collate "C") ^@ lower($2)
-              order by lower(display_name) collate "C" limit ${maxLooked})))
+              where tenant_id = $1 and display_folded >= lower($2) and display_folded < lower($2) || ${lastChar}
+              order by display_folded limit ${maxLooked})))
            and u.user_id is not null and ($3::uuid is null or u.id < $3)
-           and ($4::boolean is null or (u.blocked_by <> '{}') = $4)
+           and ($4::boolean is null or u.is_blocked = $4)
          order by u.id desc limit $5`,
         [tenantId, q, before, isBlocked, limit + 1],
       );
@@ -88,8 +92,8 @@ export class UserStore extends Store {
     const candidates = await newestIds(db, tenantId, { group, isBlocked, before, most });
     const rows = await db.all<User>(
       `select ${userColumns} from tenant.users u
-       where u.id = any($1::uuid[]) and u.user_id is not null and ($2::boolean is null or (u.blocked_by <> '{}') = $2)
-         and ($3::text is null or lower(u.display_name) ^@ lower($3) or exists (
+       where u.id = any($1::uuid[]) and u.user_id is not null and ($2::boolean is null or u.is_blocked = $2)
+         and ($3::text is null or u.display_folded ^@ lower($3) or exists (
            select from tenant.user_names n where n.person_id = u.id and n.folded ^@ lower($3)))
        order by u.id desc limit $4`,
       [candidates.map(({ id }) => id), isBlocked, q, limit + 1],
