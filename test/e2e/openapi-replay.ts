@@ -56,7 +56,9 @@ export function rank(operation: Operation): number {
 export const actingUser = { headers: { 'x-service-user-id': 'ada' } };
 
 export function actingUserOf({ operationId }: Operation): Partial<typeof actingUser> {
-  const needsOne = /^browser\.cookies\.|^mcp\.logins\.|\.servers\.consent-links\./.test(operationId);
+  const needsOne = /^browser\.cookies\.|^mcp\.logins\.|\.servers\.consent-links\.|^runs\.stop$/.test(
+    operationId,
+  );
   return needsOne ? actingUser : {};
 }
 
