@@ -110,8 +110,15 @@ const when: Record<ErrorCode, When> = {
   service_unauthenticated: never,
   signature_invalid: isSigned,
   agent_disabled: either(callsProvider, at('kg.extract')),
+  forbidden_by_policy: runs,
   limit_reached: either(
     at(
+      'policies.create',
+      'policies.patch',
+      'policies.overrides.put',
+      'owner.policies.create',
+      'owner.policies.patch',
+      'owner.policies.overrides.put',
       'provider-keys.create',
       'files.create',
       'batches.create',
@@ -186,6 +193,7 @@ const when: Record<ErrorCode, When> = {
   ),
   run_not_repeatable: at('webhooks.llm'),
   user_name_taken: at('users.put'),
+  policy_name_taken: at('policies.create', 'policies.patch', 'owner.policies.create', 'owner.policies.patch'),
   tenant_slug_taken: at('owner.tenants.create', 'owner.tenants.patch'),
   payload_too_large: either(takesBody, reachesProvider),
   unsupported_media_type: takesBody,
@@ -195,6 +203,7 @@ const when: Record<ErrorCode, When> = {
   // On every path, for any request for a WebSocket.
   upgrade_required: never,
   insufficient_quota: runs,
+  too_many_counters: runs,
   provider_rate_limited: reachesProvider,
   rate_limit_exceeded: either(
     callsProvider,

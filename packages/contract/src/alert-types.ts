@@ -6,11 +6,16 @@ import { utcTime, uuid } from './fields.ts';
 /** Limited resources, in the words of the limits of a tenant. */
 export const limitNames = ['requests', 'tokens', 'concurrency', 'budget'] as const;
 
-/** A limit belongs to a tenant or to one of its keys. */
-const subject = { subject_type: z.enum(['tenant', 'api_key']), subject_id: uuid };
+/** A limit belongs to a tenant, to one of its keys, or to a policy, which has a name and a value counted. */
+const subject = {
+  subject_type: z.enum(['tenant', 'api_key', 'policy']),
+  subject_id: uuid,
+  policy: z.string().nullable().optional(),
+  value: z.string().nullable().optional(),
+};
 
 const threshold = {
-  percent: z.union([z.literal(50), z.literal(80), z.literal(100)]),
+  percent: z.int().min(1).max(100),
   used_usd: z.string(),
   budget_usd: z.string(),
   window_start: utcTime,
@@ -26,6 +31,7 @@ export const alertData = {
     limit: z.enum(limitNames),
     maximum: z.string().describe('Requests, tokens or USD'),
   }),
+  'policy.counters_full': z.object({ policy_id: uuid, policy: z.string() }),
   'run.failed': z.object({
     run_id: uuid,
     trace_id: z.string(),
@@ -97,6 +103,7 @@ export type AlertData<Type extends AlertType> = z.output<(typeof alertData)[Type
 export const tenantAlertTypes = [
   'budget.threshold',
   'limit.exceeded',
+  'policy.counters_full',
   'run.failed',
   'endpoint.disabled',
   'channel.needs_reauth',

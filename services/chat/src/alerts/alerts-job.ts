@@ -11,6 +11,8 @@ import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { InvalidCatalogue } from '../catalogue/catalogue-watch-job.ts';
+import type { PolicyCounter } from '../policies/policy.ts';
+import type { LeasedLimit } from '../limits/leased-limit.ts';
 import { LimitRefusal } from '../limits/refusal.ts';
 import { ModelUnpriced } from '../limits/request-amounts.ts';
 import { GroupCommit } from '../shared/group-commit.ts';
@@ -108,13 +110,21 @@ export class Alerts {
       return this.#unpriced(provider.name, pattern?.id ?? id);
     }
     if (!(error instanceof LimitRefusal)) return null;
-    const { subjectId, resource, max } = error.limit;
+    const { resource, max, counter } = error.limit;
+    if (error.code === 'too_many_counters') return this.#countersFull(tenantId, counter);
     const limit = nameOf.get(resource);
-    if (limit === undefined || !this.#throttle.passes(`limit.exceeded/${tenantId}`)) return null;
+    // A policy that forbids a model, say, does so by intention.
+    if (limit === undefined || error.code === 'forbidden_by_policy') return null;
+    if (!this.#throttle.passes(`limit.exceeded/${tenantId}`)) return null;
     const maximum = resource === Resource.BUDGET ? usdOf(max ?? 0n) : String(max ?? 0n);
-    const subject = subjectId === tenantId ? 'tenant' : 'api_key';
-    const data = { limit, maximum, subject_type: subject, subject_id: subjectId } as const;
+    const data = { limit, maximum, ...subjectOf(tenantId, error.limit) };
     return { id: newId(), tenant_id: tenantId, type: 'limit.exceeded', data };
+  }
+
+  #countersFull(tenantId: string, counter: PolicyCounter | null): NewAlert | null {
+    if (counter === null || !this.#throttle.passes(`policy.counters_full/${tenantId}`)) return null;
+    const data = { policy_id: counter.policy.id, policy: counter.policy.name };
+    return { id: newId(), tenant_id: tenantId, type: 'policy.counters_full', data };
   }
 
   #unpriced(provider: string, model: string): NewAlert | null {
@@ -129,6 +139,16 @@ export class Alerts {
         this.#log.error({ err: error, type: alert.type }, 'failed to record an alert'),
       );
   }
+}
+
+/** The holder of a limit, in the words of events. */
+function subjectOf(tenantId: string, { subjectId, counter }: LeasedLimit) {
+  if (counter !== null) {
+    const { policy, value } = counter;
+    return { subject_type: 'policy', subject_id: policy.id, policy: policy.name, value } as const;
+  }
+  const type = subjectId === tenantId ? ('tenant' as const) : ('api_key' as const);
+  return { subject_type: type, subject_id: subjectId };
 }
 
 /** Lets one of each key pass in a time. Forgets the oldest of more than 10,000 keys. */

@@ -6,6 +6,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import { withTenant } from '@gatehouse/pg/pool';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
+import { countedBatch } from './counted-batch.ts';
 import type { Model } from '../catalogue/catalogue.ts';
 import { priceText, type ReservedFee } from '../catalogue/kept-price.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
@@ -132,7 +133,7 @@ function stillPending(): AppError {
 
 /** Reserves the most a batch can cost, commits it, and asks its provider for it. */
 export async function startBatch(dependencies: BatchHandlerDependencies, start: Start): Promise<Fields> {
-  const { call, requests, model, api } = start;
+  const { call, api } = start;
   const { tenantId, keyId: apiKeyId, userId } = tenantOf(call);
   const { requestId, trace } = call;
   const caller = { tenantId, userId, requestId, trace };
@@ -141,7 +142,7 @@ export async function startBatch(dependencies: BatchHandlerDependencies, start: 
   const payer = { tenantId, apiKeyId, settings: payerSettings(start.settings, start.key) };
   const admission = await dependencies.limiter.arrive(payer);
   try {
-    const reserved = await reserve(dependencies, { admission, payer, requests, model });
+    const reserved = await reserve(dependencies, { admission, payer, start, groups });
     const batch = newBatch(dependencies, { start, groups, admission, reserved });
     const unmeasured = admission.reservation.charges === null ? null : mostUnmeasured;
     const tokens = await tokenBounds(dependencies.limiter, payer);
@@ -167,16 +168,19 @@ interface Reserved {
   pico: bigint;
 }
 
+interface Reserving {
+  admission: Admission;
+  payer: Payer;
+  start: Start;
+  groups: readonly UserGroup[];
+}
+
 /** Takes the highest cost from the budgets. Throws as `Limiter.admit` does. */
 async function reserve(
   { limiter, pricing }: BatchHandlerDependencies,
-  {
-    admission,
-    payer,
-    requests,
-    model,
-  }: { admission: Admission; payer: Payer; requests: BatchRequests; model: Model },
+  { admission, payer, start, groups }: Reserving,
 ): Promise<Reserved> {
+  const { call, requests, model, key } = start;
   const { most, count, classes, feeTools } = requests;
   const calls = { count, input: most.longest };
   const bounds = { input: most.input, output: most.output, classes, calls, serviceTier: null, feeTools };
@@ -184,7 +188,13 @@ async function reserve(
   // Tokens of a minute are too few for a batch, which has a bound of its own.
   const settings = withoutLimits(payer.settings, [Resource.TOKENS]);
   const signal = AbortSignal.timeout(batchStartMs);
-  await limiter.admit(admission, { ...payer, settings }, { amounts, leastTokens: null, signal });
+  const { userId } = tenantOf(call);
+  const counted = countedBatch(payer, { userId, groups, ownKey: key.ownKeyId !== null, model, amounts });
+  await limiter.admit(
+    admission,
+    { ...payer, settings },
+    { amounts, leastTokens: null, signal, ...(counted !== undefined && { counted }) },
+  );
   const pico = admission.reservation.charges === null ? 0n : amounts.amountOf(Resource.BUDGET);
   return { inputTokens: most.input, tokens: most.input + most.output, pico };
 }

@@ -310,9 +310,10 @@ function mostAt(rates: Rates, most: CostBounds): bigint | null {
       : highest(classes.map((name) => rates[name]));
   const input = BigInt(toTokens(most.input)) * rateOf(inputClasses, 'input');
   const output = BigInt(toTokens(most.output)) * rateOf(outputClasses, 'output');
-  // Rounded up.
   const count = BigInt(most.calls?.count ?? 1);
-  return capped((count * rates.call + input + output) / ratesPerPico + count);
+  const exact = count * rates.call + input + output;
+  // Rounded up. A model without a charge costs nothing, and needs no room in a budget.
+  return exact === 0n ? 0n : capped(exact / ratesPerPico + count);
 }
 
 /** The highest of some costs; null where one of them is not known. */

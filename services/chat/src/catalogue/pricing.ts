@@ -200,7 +200,7 @@ function mostOfTokens({ lists, batch }: Prices, most: MostAsked): bigint | null 
 /** A cost in the most expensive region, rounded up. A workspace of the provider may have a region of its own. */
 function inAnyRegion(cost: bigint, regions: RegionFactors): bigint {
   const factor = Object.values(regions).reduce((most, next) => (next > most ? next : most), wholeFactor);
-  return factor === wholeFactor ? cost : (cost * factor) / wholeFactor + 1n;
+  return factor === wholeFactor || cost === 0n ? cost : (cost * factor) / wholeFactor + 1n;
 }
 
 /** The tools that a model gets: translation leaves some out. */

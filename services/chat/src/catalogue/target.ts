@@ -36,6 +36,8 @@ export interface Target {
   /** Name of the session to keep together, as made by `affinityOf`; null where unknown or not needed. */
   affinity: string | null;
   agentId: string | null;
+  /** Absent without an agent. */
+  agentKey?: string;
   systemPrompt: string | null;
   defaults: Record<string, unknown>;
   /** The tenant's own keys by which its models are called; null where the platform's are used. */
@@ -191,6 +193,7 @@ export function agentTarget(
   return {
     ...targetOf([model, ...fallbacksOf(catalogue, fallbacks, allowed)], choosing),
     agentId: agent.id,
+    agentKey: agent.key,
     systemPrompt: agent.systemPrompt === '' ? null : agent.systemPrompt,
     defaults: agent.parameters,
     memory: agent.settings.memory?.enabled === true ? agent.settings.memory : null,

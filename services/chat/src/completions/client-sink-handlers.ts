@@ -5,7 +5,7 @@ import { requestIdHeader } from '@gatehouse/http/request-context';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { AnswerBudget, AnswerClient, AnswerRoom } from '@gatehouse/kit/answer-budget';
 import type { Dialect } from '@gatehouse/dialects/dialect';
-import type { ObjectAnswer } from '../providers/provider-chain.ts';
+import type { ObjectAnswer } from '../providers/object-answer.ts';
 import type { AnswerSink, TurnFailure } from '../turns/turn.ts';
 import { headerText } from './client-headers.ts';
 import { ClientStream, keepAliveMs } from './client-stream-handlers.ts';

@@ -3,7 +3,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import { dialects } from '@gatehouse/dialects/dialects';
 import type { AnswerBudget, AnswerRoom } from '@gatehouse/kit/answer-budget';
-import type { ObjectAnswer } from '../providers/provider-chain.ts';
+import type { ObjectAnswer } from '../providers/object-answer.ts';
 import { arrive, startTurn, type TurnDependencies } from '../turns/start-turn.ts';
 import { turnContext, type TurnContext } from '../turns/turn-stage.ts';
 import type { StoreAnswer } from '../runs/run.ts';

@@ -2,7 +2,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { BudgetCharge } from '../runs/run.ts';
 import { toTokens } from '@gatehouse/dialects/usage/tokens';
-import type { Taken } from './leased-limit.ts';
+import type { LeasedLimit, Taken } from './leased-limit.ts';
 import { limitHeaders } from './refusal.ts';
 
 /** Amounts used by a provider call. */
@@ -25,7 +25,7 @@ export class Reservation {
     this.#taken = taken;
     const budgets = taken.filter(({ limit }) => limit.resource === Resource.BUDGET);
     this.charges = budgets.length === 0 ? null : budgets.map(chargeTo);
-    this.reservedPico = budgets.at(-1)?.amount ?? 0n;
+    this.reservedPico = budgets.reduce((most, { amount }) => (amount > most ? amount : most), 0n);
   }
 
   get taken(): readonly Taken[] {
@@ -75,6 +75,11 @@ export class Admission {
   /** The reservation of the call under way, or about to be made. */
   get reservation(): Reservation {
     return this.#reservations.at(-1) ?? nothingReserved;
+  }
+
+  /** Whether the request counts there already: in requests and concurrency it does once, whatever models it calls. */
+  hasCounted(limit: LeasedLimit): boolean {
+    return this.#slots.some((slot) => slot.limit === limit);
   }
 
   /** The `x-ratelimit-*` headers of its answer. */

@@ -1,5 +1,6 @@
 import { cappedPico } from '@gatehouse/kit/money';
 import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
+import type { PolicyCounter } from '../policies/policy.ts';
 import { smallLimit, unlimitedLeaseMs, shortRetryMs } from '../bounds.ts';
 
 /** Generation of slots taken without a lease. */
@@ -24,6 +25,10 @@ export interface Taken extends Need {
 export class LeasedLimit {
   readonly subjectId: string;
   readonly resource: Resource;
+  /** The counter of a policy, as the last request named it; null for a limit of the tenant or of a key. */
+  counter: PolicyCounter | null;
+  /** Whether the tenant service has opened no counter, since there are too many. */
+  isFull = false;
   /** Null: unlimited, as far as is known. */
   max: bigint | null = null;
   resetsAt = 0;
@@ -54,8 +59,14 @@ export class LeasedLimit {
   #retryAt = -Infinity;
 
   /** `onChange` is called when there may be something to return; see `returnAt`. */
-  constructor(subjectId: string, resource: Resource, onChange: (limit: LeasedLimit) => void) {
+  constructor(
+    subjectId: string,
+    resource: Resource,
+    onChange: (limit: LeasedLimit) => void,
+    counter: PolicyCounter | null = null,
+  ) {
     this.subjectId = subjectId;
+    this.counter = counter;
     this.resource = resource;
     this.#onChange = onChange;
   }
@@ -152,8 +163,9 @@ export class LeasedLimit {
     const holding = this.#isHeld && this.#held > 0n ? cappedPico(this.#held) : 0n;
     this.#clear();
     this.#stale = false;
-    const { subjectId, resource } = this;
-    return { subjectId, resource, windowStart: this.#windowStart, returned, holding, needs, groups: [] };
+    const { subjectId, resource, counter } = this;
+    const ask = { subjectId, resource, windowStart: this.#windowStart, returned, holding, needs };
+    return counter === null ? { ...ask, groups: [] } : { ...ask, ...counterAsk(counter) };
   }
 
   /**
@@ -162,6 +174,7 @@ export class LeasedLimit {
    */
   apply(grant: Grant, sentAt: number, answeredAt: number): void {
     this.max = grant.limit ?? null;
+    this.isFull = grant.tooManyCounters === true;
     if (grant.windowStart !== this.#windowStart) {
       this.#begin(grant.windowStart);
       this.#free = 0n;
@@ -209,4 +222,11 @@ export class LeasedLimit {
   get #isHeld(): boolean {
     return this.resource === Resource.CONCURRENCY || this.resource === Resource.BUDGET;
   }
+}
+
+function counterAsk({ policy, value, user, apiKeyId }: PolicyCounter) {
+  return {
+    ...{ policyId: policy.id, value, groups: [...(user?.groups ?? [])] },
+    ...{ userId: user?.id, apiKeyId: apiKeyId ?? undefined },
+  };
 }

@@ -12,8 +12,10 @@ import {
 import type { BudgetCharge } from '../runs/run.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import { Admission, isSpent } from './admission.ts';
+import { dependsOnModel, type PolicyCounter } from '../policies/policy.ts';
 import type { RequestAmounts } from './request-amounts.ts';
 import type { LeasedLimit, Need } from './leased-limit.ts';
+import { LimitRefusal } from './refusal.ts';
 import { TenantLimits, type RequestDemand } from './tenant-limits.ts';
 
 export interface LimiterOptions {
@@ -44,6 +46,7 @@ export class Limiter {
   readonly #options: LimiterOptions;
   readonly #tenants = new Map<string, TenantLimits>();
   readonly #refusals: Counter<'code'>;
+  readonly #policyRefusals: Counter<'resource'>;
   #holderId = '';
   #sequence = 0n;
   #leasedAt = -Infinity;
@@ -55,6 +58,12 @@ export class Limiter {
       'gatehouse_limit_refusals_total',
       'Requests rejected by a limit or a budget, or because it could not be checked, by the code of the error',
       ['code'],
+    );
+    this.#policyRefusals = counter(
+      options.registry,
+      'gatehouse_policy_refusals_total',
+      'Requests refused by a policy, by the limited resource',
+      ['resource'],
     );
   }
 
@@ -80,9 +89,9 @@ export class Limiter {
    */
   admit(admission: Admission, payer: Payer, call: CallAmounts): number | null | Promise<number | null> {
     const limits = limitsOf(payer).filter(({ resource }) => isSpent(resource));
-    if (limits.length === 0) return null;
+    if (limits.length === 0 && call.counted === undefined) return null;
     return this.#take(payer, async (tenant) => {
-      const demand = new CallDemand(tenant, limits, call);
+      const demand = new CallDemand(tenant, { limits, call, admission });
       return demand.tokensOf(await tenant.admit(admission, demand, call.signal));
     });
   }
@@ -163,6 +172,8 @@ export class Limiter {
   #noteRefusal(tenantId: string, error: unknown): void {
     if (!(error instanceof AppError) || error.code === 'client_closed_request') return;
     this.#refusals.inc({ code: error.code });
+    if (error instanceof LimitRefusal && error.limit.counter !== null)
+      this.#policyRefusals.inc({ resource: resourceNames[error.limit.resource] ?? 'other' });
     this.#options.onRefused(tenantId, error);
   }
 
@@ -188,6 +199,13 @@ export class Limiter {
   }
 }
 
+const resourceNames: Partial<Record<Resource, string>> = {
+  [Resource.REQUESTS]: 'requests',
+  [Resource.TOKENS]: 'tokens',
+  [Resource.CONCURRENCY]: 'concurrency',
+  [Resource.BUDGET]: 'budget',
+};
+
 /** The amounts of one provider call. */
 export interface CallAmounts {
   amounts: RequestAmounts;
@@ -195,27 +213,44 @@ export interface CallAmounts {
   leastTokens: number | null;
   /** Aborts when the answer is no longer wanted. */
   signal: AbortSignal;
+  /** The counters of policies in which it counts, for the called model; none without policies. */
+  counted?: CountedCall;
+}
+
+/** The call of one model, as policies count it. */
+export interface CountedCall {
+  counters: readonly PolicyCounter[];
+  /** The amounts of a call of the model. */
+  amounts: RequestAmounts;
+  /** Whether another model may be called, if this one has no room in its policies. */
+  hasAlternative: boolean;
 }
 
 /** Needs of a provider call, or of a cheaper one with the tokens the budgets can pay. */
 class CallDemand implements RequestDemand {
   readonly needs: readonly Need[];
   readonly #tenant: TenantLimits;
-  readonly #limits: readonly Limit[];
-  readonly #call: CallAmounts;
+  readonly #options: DemandOptions;
+  readonly #counters: readonly Limit[];
   readonly #tokens = new Map<readonly Need[], number>();
 
   /** Throws 403 `model_unpriced`. */
-  constructor(tenant: TenantLimits, limits: readonly Limit[], call: CallAmounts) {
+  constructor(tenant: TenantLimits, options: DemandOptions) {
     this.#tenant = tenant;
-    this.#limits = limits;
-    this.#call = call;
-    this.needs = needsOf(tenant, limits, (resource) => call.amounts.amountOf(resource));
+    this.#options = options;
+    this.#counters = (options.call.counted?.counters ?? []).flatMap(limitsOfCounter);
+    this.needs = this.#needsFor(null);
+  }
+
+  /** See {@link RequestDemand}. */
+  isRefusedAt({ counter }: LeasedLimit): boolean {
+    const { counted } = this.#options.call;
+    return counted?.hasAlternative === true && counter !== null && dependsOnModel(counter.policy);
   }
 
   /** See {@link RequestDemand}. */
   lowered(left: (limit: LeasedLimit) => bigint): Need[] | null {
-    const { amounts, leastTokens } = this.#call;
+    const { amounts, leastTokens } = this.#options.call;
     const budgets = this.needs.filter(
       ({ limit }) => limit.resource === Resource.BUDGET && limit.max !== null,
     );
@@ -223,10 +258,23 @@ class CallDemand implements RequestDemand {
     const scarcest = budgets.map(({ limit }) => left(limit)).reduce((a, b) => (a < b ? a : b));
     const tokens = amounts.tokensFor(scarcest, leastTokens);
     if (tokens === null) return null;
-    const cheaper = amounts.limited(tokens);
-    const needs = needsOf(this.#tenant, this.#limits, (resource) => cheaper.amountOf(resource));
+    const needs = this.#needsFor(tokens);
     this.#tokens.set(needs, tokens);
     return needs;
+  }
+
+  /** The needs of the whole call, or of one with at most `tokens` of an answer. */
+  #needsFor(tokens: number | null): Need[] {
+    const { limits, call, admission } = this.#options;
+    const { amounts, counted } = call;
+    const modelAmounts = counted?.amounts ?? amounts;
+    const amountOf = amountsOf(tokens === null ? amounts : amounts.limited(tokens));
+    const amountInPolicies = amountsOf(tokens === null ? modelAmounts : modelAmounts.limited(tokens));
+    const inPolicies = needsOf(this.#tenant, this.#counters, amountInPolicies);
+    return [
+      ...needsOf(this.#tenant, limits, amountOf),
+      ...inPolicies.filter(({ limit }) => !admission.hasCounted(limit)),
+    ];
   }
 
   /** The most tokens of an answer fitting the needs of a cheaper call; null for the whole one. */
@@ -235,12 +283,32 @@ class CallDemand implements RequestDemand {
   }
 }
 
-/** One limit of the tenant or of one of its keys. */
+interface DemandOptions {
+  limits: readonly Limit[];
+  call: CallAmounts;
+  admission: Admission;
+}
+
+function amountsOf(amounts: RequestAmounts): (resource: Resource) => bigint {
+  return (resource) => amounts.amountOf(resource);
+}
+
+/** One limit of the tenant, of one of its keys, or of a counter. */
 interface Limit {
   subjectId: string;
   resource: Resource;
+  counter?: PolicyCounter;
   /** Amount without need of a lease. Default: 0. */
   allowance?: bigint;
+  /** Whether nothing is reserved: the amount is charged once it is spent. */
+  chargesOnly?: boolean;
+}
+
+/** A policy with `enforce: false` refuses nothing: its budget is charged without reservation. */
+function limitsOfCounter(counter: PolicyCounter): Limit[] {
+  const { limited, enforce } = counter.policy;
+  const resources = enforce ? limited : limited.filter((resource) => resource === Resource.BUDGET);
+  return resources.map((resource) => ({ subjectId: counter.id, counter, resource, chargesOnly: !enforce }));
 }
 
 function countsOnArrival({ resource }: Limit): boolean {
@@ -252,10 +320,10 @@ function needsOf(
   limits: readonly Limit[],
   amountOf: (resource: Resource) => bigint,
 ): Need[] {
-  return limits.map(({ subjectId, resource, allowance = 0n }) => {
-    const limit = tenant.limit(subjectId, resource);
+  return limits.map(({ resource, allowance = 0n, chargesOnly = false, ...subject }) => {
+    const limit = tenant.limit(subject.subjectId, resource, subject.counter);
     limit.allowance = allowance;
-    return { limit, amount: amountOf(resource) };
+    return { limit, amount: chargesOnly ? 0n : amountOf(resource) };
   });
 }
 

@@ -1,21 +1,29 @@
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
-import { AppError } from '@gatehouse/kit/errors';
+import { AppError, type AppErrorOptions } from '@gatehouse/kit/errors';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { LeasedLimit, Need } from './leased-limit.ts';
+import { policySubject, policyText } from './policy-text.ts';
 import { shortRetryMs, reservedRetryMs } from '../bounds.ts';
 
-/** The 429 for a request needing more of a limit than is left. */
+/** The error, a 429 unless a policy forbids it, for a request needing more of a limit than is left. */
 export class LimitRefusal extends AppError {
   readonly limit: LeasedLimit;
 
   constructor(
     limit: LeasedLimit,
-    code: 'insufficient_quota' | 'rate_limit_exceeded',
+    code: 'insufficient_quota' | 'rate_limit_exceeded' | 'forbidden_by_policy' | 'too_many_counters',
     { text, headers }: { text: string; headers: Record<string, string> },
   ) {
-    super(code, text, { headers });
+    super(code, text, optionsOf(limit, headers));
     this.limit = limit;
   }
+}
+
+/** A refusal by a policy names it. */
+function optionsOf({ counter }: LeasedLimit, headers: Record<string, string>): AppErrorOptions {
+  if (counter === null) return { headers };
+  const { name } = counter.policy;
+  return { headers: { ...headers, 'x-gateway-policy': name }, param: `policy:${name}` };
 }
 
 const units = new Map<Resource, string>([
@@ -26,19 +34,18 @@ const units = new Map<Resource, string>([
 const lowerMaxTokens = 'Lower max_tokens or shorten the prompt.';
 
 /** Refusal of a request because its budget is reserved for others, though not spent. */
-export function reservedRefusal(
-  limit: LeasedLimit,
-  limits: readonly LeasedLimit[],
-  now: number,
-): LimitRefusal {
+export function reservedRefusal(need: Need, limits: readonly LeasedLimit[], now: number): LimitRefusal {
+  const { limit } = need;
+  const text = `The budget is reserved for requests under way. Try again in ${reservedRetryMs / 1_000} s.`;
   return new LimitRefusal(limit, 'rate_limit_exceeded', {
-    text: `The budget is reserved for requests under way. Try again in ${reservedRetryMs / 1_000} s.`,
+    text: policyText(need, text, now) ?? text,
     headers: { ...limitHeaders(limits, now), ...retryAfterHeaders(reservedRetryMs) },
   });
 }
 
 /** Refusal of a request; `limits` are all it needs. Waiting as long as it says helps, or `x-should-retry` is false. */
-export function refusal({ limit, amount }: Need, limits: readonly LeasedLimit[], now: number): LimitRefusal {
+export function refusal(need: Need, limits: readonly LeasedLimit[], now: number): LimitRefusal {
+  const { limit, amount } = need;
   const isSlot = limit.resource === Resource.CONCURRENCY;
   const waitMs = Math.ceil(isSlot ? shortRetryMs : Math.max(1, limit.resetsAt - now));
   const seconds = Math.ceil(waitMs / 1_000);
@@ -47,21 +54,38 @@ export function refusal({ limit, amount }: Need, limits: readonly LeasedLimit[],
   // No window is long enough for it.
   const isTooLarge = amount > max;
   const never = { ...headers, 'x-should-retry': 'false' };
+  if (limit.counter !== null && limit.isFull) {
+    const text = `${policySubject(limit.counter)} has no counter yet, and there are too many to open another one.`;
+    return new LimitRefusal(limit, 'too_many_counters', { text, headers: retryAfterHeaders(shortRetryMs) });
+  }
+  if (limit.counter !== null && limit.resource === Resource.REQUESTS && max === 0n) {
+    const text = `${policySubject(limit.counter)} forbids the request.`;
+    return new LimitRefusal(limit, 'forbidden_by_policy', { text, headers: {} });
+  }
   if (limit.resource === Resource.BUDGET) {
     const isSpent = limit.unspent !== null && limit.unspent <= 0n;
     const whole = isTooLarge ? 'the whole budget' : 'what is left of the budget';
     const text = isSpent
       ? 'The budget is spent.'
       : `The request may cost more than ${whole}. ${lowerMaxTokens}`;
-    return new LimitRefusal(limit, 'insufficient_quota', { text, headers: never });
+    return new LimitRefusal(limit, 'insufficient_quota', {
+      text: policyText(need, text, now) ?? text,
+      headers: never,
+    });
   }
   if (limit.resource === Resource.TOKENS && isTooLarge) {
     const text = `The request may need ${amount} tokens, and the limit is ${max} per minute. ${lowerMaxTokens}`;
-    return new LimitRefusal(limit, 'rate_limit_exceeded', { text, headers: never });
+    return new LimitRefusal(limit, 'rate_limit_exceeded', {
+      text: policyText(need, text, now) ?? text,
+      headers: never,
+    });
   }
   const unit = units.get(limit.resource) ?? 'requests';
   const text = `The limit of ${max} ${unit} ${isSlot ? 'at a time' : 'per minute'} is reached. Try again in ${seconds} s.`;
-  return new LimitRefusal(limit, 'rate_limit_exceeded', { text, headers });
+  return new LimitRefusal(limit, 'rate_limit_exceeded', {
+    text: policyText(need, text, now) ?? text,
+    headers,
+  });
 }
 
 /** Written out, since building the names for each request took longer than the values. */
@@ -80,7 +104,7 @@ const names = [
   },
 ];
 
-/** OpenAI's `x-ratelimit-*` headers, of the limit reached first where key and tenant have one. */
+/** OpenAI's `x-ratelimit-*` headers, of the limit reached first where key and tenant have one; without policies. */
 export function limitHeaders(limits: readonly LeasedLimit[], now: number): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const { resource, limit, remaining, reset } of names) {
@@ -96,7 +120,7 @@ export function limitHeaders(limits: readonly LeasedLimit[], now: number): Recor
 function tightest(limits: readonly LeasedLimit[], resource: Resource): LeasedLimit | null {
   let least: LeasedLimit | null = null;
   for (const limit of limits) {
-    if (limit.resource !== resource || limit.max === null) continue;
+    if (limit.resource !== resource || limit.max === null || limit.counter !== null) continue;
     if (least === null || limit.remaining < least.remaining) least = limit;
   }
   return least;

@@ -73,6 +73,12 @@ export class RequestAmounts {
     return fits;
   }
 
+  /** Those of calls of one model. They do not keep the request. */
+  forModel(id: string): RequestAmounts {
+    const calls = this.#perModel().filter(({ model }) => model.id === id);
+    return new RequestAmounts(calls, this.#pricing);
+  }
+
   /** Amounts of a further call, with a prompt longer by `addedBytes`. They do not keep the request. */
   grown(addedBytes: number): RequestAmounts {
     const calls = this.#perModel().map((most) => ({

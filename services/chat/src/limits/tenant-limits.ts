@@ -4,6 +4,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { maxPico } from '@gatehouse/kit/money';
 import { Resource, type Ask, type Demand, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Admission } from './admission.ts';
+import type { PolicyCounter } from '../policies/policy.ts';
 import { LeasedLimit, type Need } from './leased-limit.ts';
 import { refusal, reservedRefusal } from './refusal.ts';
 import {
@@ -24,6 +25,8 @@ export interface RequestDemand {
   readonly needs: readonly Need[];
   /** The largest demand within the remaining budgets; null without one. */
   lowered?(left: (limit: LeasedLimit) => bigint): readonly Need[] | null;
+  /** Whether the request is refused at once where this limit is short, since another model may be called. */
+  isRefusedAt?(limit: LeasedLimit): boolean;
 }
 
 interface Waiter {
@@ -64,12 +67,15 @@ export class TenantLimits {
     this.#reservedWaitMs = waitMs;
   }
 
-  /** The leased part of a limit of the tenant or of one of its keys. */
-  limit(subjectId: string, resource: Resource): LeasedLimit {
+  /** The leased part of a limit of the tenant, of one of its keys, or of a counter. */
+  limit(subjectId: string, resource: Resource, counter?: PolicyCounter): LeasedLimit {
     const name = cacheKey(subjectId, resource);
     const known = this.#limits.get(name);
-    if (known !== undefined) return known;
-    const made = new LeasedLimit(subjectId, resource, (limit) => this.#changed(limit));
+    if (known !== undefined) {
+      if (counter !== undefined) known.counter = counter;
+      return known;
+    }
+    const made = new LeasedLimit(subjectId, resource, (limit) => this.#changed(limit), counter);
     this.#limits.set(name, made);
     return made;
   }
@@ -243,9 +249,12 @@ export class TenantLimits {
     const { needs } = waiter;
     const isFresh = needs.every(({ limit }) => limit.isFresh(now));
     const short = needs.filter(({ limit, amount }) => limit.isShort(amount, now));
-    const [first] = short;
+    const barring = short.find(({ limit }) => waiter.demand.isRefusedAt?.(limit) === true);
+    const first = short.find(({ limit }) => limit.isFull) ?? barring ?? short[0];
     // A lease says nothing if it lapsed before it could be used, and a slot may be free in a moment: ask again.
-    const mayCome = !isFresh || short.every(({ limit }) => limit.resource === Resource.CONCURRENCY);
+    const mayCome =
+      !isFresh ||
+      (barring === undefined && short.every(({ limit }) => limit.resource === Resource.CONCURRENCY));
     if (mayCome && waiter.tries > 1) {
       waiter.tries -= 1;
       waiter.askAt = isFresh ? now + slotAskMs : now;
@@ -255,16 +264,16 @@ export class TenantLimits {
         new AppError('service_unavailable', 'The limits could not be checked in time. Try again.'),
       );
     } else {
-      const isReserved = areOnlyReserved(short, waiter.demand);
-      if (isReserved && this.#waitsOn(waiter, now)) return;
+      const isReserved = !first.limit.isFull && areOnlyReserved(short, waiter.demand);
+      if (isReserved && this.#waitsOn(waiter, now, barring === undefined)) return;
       const limits = needs.map(({ limit }) => limit);
-      waiter.reject(isReserved ? reservedRefusal(first.limit, limits, now) : refusal(first, limits, now));
+      waiter.reject(isReserved ? reservedRefusal(first, limits, now) : refusal(first, limits, now));
     }
   }
 
-  /** Whether a request waits on for reserved but unspent budgets, or asks for a cheaper call. */
-  #waitsOn(waiter: Waiter, now: number): boolean {
-    const isLate = this.#isLate(waiter, now);
+  /** Whether a request waits on for reserved but unspent budgets, if it may wait, or asks for a cheaper call. */
+  #waitsOn(waiter: Waiter, now: number, mayWait: boolean): boolean {
+    const isLate = !mayWait || this.#isLate(waiter, now);
     const lowered =
       isLate || !isWholeToCome(waiter.demand) ? waiter.demand.lowered?.((limit) => limit.remaining) : null;
     // Another replica may take what was left.

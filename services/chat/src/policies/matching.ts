@@ -1,5 +1,7 @@
 import { matchesPattern, parsePattern } from './pattern.ts';
-import { fields, type Counter, type Field, type Policy } from './policy.ts';
+import { AppError } from '@gatehouse/kit/errors';
+import { maxCountersOfRun } from '../bounds.ts';
+import { counterOf, dependsOnModel, fields, type PolicyCounter, type Field, type Policy } from './policy.ts';
 
 /** The properties of a run for selections, apart from the model called. */
 export interface RunFacts {
@@ -82,7 +84,7 @@ interface RunPoliciesOptions {
 export class RunPolicies {
   readonly #options: RunPoliciesOptions;
   /** Counters of policies with no model, which count each call. */
-  readonly #sharedCounters: readonly Counter[];
+  readonly #sharedCounters: readonly PolicyCounter[];
   readonly #modelCandidates: readonly Candidate[];
 
   constructor(options: RunPoliciesOptions) {
@@ -100,18 +102,30 @@ export class RunPolicies {
     return this.#sharedCounters.length === 0 && this.#modelCandidates.length === 0;
   }
 
-  /** The counters of a call of a model. */
-  countersOf(modelId: string): readonly Counter[] {
+  /** The counters of a call of a model. Throws 429 `too_many_counters` beyond 64. */
+  countersOf(modelId: string): readonly PolicyCounter[] {
     const { models } = this.#options;
     const matching = this.#modelCandidates.length === 0 ? 0n : models.matching([modelId]);
     const modelCounters = this.#modelCandidates
       .filter(({ index }) => hasBit(matching, index))
       .flatMap((candidate) => this.#countersOf(candidate, modelId));
-    return modelCounters.length === 0 ? this.#sharedCounters : [...this.#sharedCounters, ...modelCounters];
+    const counters = [...this.#sharedCounters, ...modelCounters];
+    if (counters.length > maxCountersOfRun)
+      throw new AppError(
+        'too_many_counters',
+        `The request counts in more than ${maxCountersOfRun} counters of policies. Ask an administrator for fewer policies.`,
+      );
+    return counters;
   }
 
-  #countersOf({ policy, index }: Candidate, modelId: string | null): Counter[] {
-    return this.#valuesOf(policy, index, modelId).map((value) => ({ policy, value }));
+  #countersOf({ policy, index }: Candidate, modelId: string | null): PolicyCounter[] {
+    const { userId, groups, apiKeyId } = this.#options.facts;
+    const hasUser = policy.per === 'user' || policy.per === 'session';
+    const user =
+      hasUser && userId !== null ? { id: userId, groups: policy.per === 'user' ? groups : [] } : null;
+    return this.#valuesOf(policy, index, modelId).map((value) =>
+      counterOf(policy, value, { user, apiKeyId }),
+    );
   }
 
   #valuesOf({ per }: Policy, index: number, modelId: string | null): readonly string[] {
@@ -133,10 +147,6 @@ export class RunPolicies {
         return listOf(modelId);
     }
   }
-}
-
-function dependsOnModel({ per, select }: Policy): boolean {
-  return per === 'model' || select.models !== undefined;
 }
 
 /** A session belongs to its user, or else to its key. The part before the slash has none. */

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Policy as PolicyMessage, Resource } from '@gatehouse/proto/tenant/v1/tenant';
 
 /** The properties of a run by which a policy may select. */
@@ -24,9 +25,36 @@ export interface Policy {
 }
 
 /** A counter of a policy: for one value of `per`, or for all runs, with an empty value. */
-export interface Counter {
+export interface PolicyCounter {
+  /** A UUID. */
+  id: string;
   policy: Policy;
   value: string;
+  /** The user of the value, with the groups whose overrides count for it; null for other values. */
+  user: { id: string; groups: readonly string[] } | null;
+  /** The key of the request. */
+  apiKeyId: string | null;
+}
+
+/** Whether a policy counts some models alone, or each apart. */
+export function dependsOnModel({ per, select }: Policy): boolean {
+  return per === 'model' || select.models !== undefined;
+}
+
+const maxValueLength = 256;
+
+/** The counter of a value; a long value is replaced by its hash. Its id is the same on every replica: a UUID of RFC 9562, version 8, of a SHA-256. */
+export function counterOf(
+  policy: Policy,
+  longValue: string,
+  holder: Pick<PolicyCounter, 'user' | 'apiKeyId'>,
+): PolicyCounter {
+  const value = longValue.length <= maxValueLength ? longValue : `sha256:${hash('sha256', longValue)}`;
+  const digest = hash('sha256', `${policy.id} ${value}`, 'hex');
+  const variant = ((parseInt(digest.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);
+  const parts = [digest.slice(0, 8), digest.slice(8, 12), `8${digest.slice(13, 16)}`];
+  const id = [...parts, `${variant}${digest.slice(18, 20)}`, digest.slice(20, 32)].join('-');
+  return { id, policy, value, ...holder };
 }
 
 /** A policy as the tenant service sends it. */

@@ -1,18 +1,12 @@
 import { sleep } from '@gatehouse/kit/clock';
 import type { Model } from '../catalogue/catalogue.ts';
 import { rulesNameOf, takenDefaults, tokenLimitOf } from '../catalogue/facts-by.ts';
-import type { Target } from '../catalogue/target.ts';
-import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import { AppError } from '@gatehouse/kit/errors';
-import type { ToolRewrite } from '@gatehouse/dialects/request-additions';
-import type { CallReasoning, KnownReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
 import type { TranslatedAnswer, Translation } from '@gatehouse/dialects/translation/translation';
-import type { AnswerFormat, RequestHead, RequestSource } from '@gatehouse/dialects/dialect';
-import { dialectOf, dialects, type ApiName } from '@gatehouse/dialects/dialects';
-import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
+import type { AnswerFormat } from '@gatehouse/dialects/dialect';
+import { dialectOf, dialects } from '@gatehouse/dialects/dialects';
 import { noUsage } from '@gatehouse/dialects/usage/usage';
 import type { ProviderCall } from './adapter.ts';
-import type { AnswerReceiver } from './answer-receiver.ts';
 import { FramePipe } from './frame-pipe.ts';
 import {
   toClientFailure,
@@ -23,65 +17,25 @@ import {
 } from './call-translation.ts';
 import { fittedBody } from './fitted-body.ts';
 import type { KeyRotation } from './key-pool.ts';
-import { OpenCall, type AttemptRecord, type Calling } from './open-call.ts';
+import { OpenCall, type Calling } from './open-call.ts';
+import type { ObjectAnswer } from './object-answer.ts';
+import type { ProviderChainOptions } from './provider-chain-options.ts';
 import { isUnknownName } from './missing-deployments.ts';
 import { OwnSummaries } from './missing-methods.ts';
-import { accountOf, originBy, vendorOf, type SignatureOrigins } from './signature-origins.ts';
+import { accountOf, originBy, vendorOf } from './signature-origins.ts';
 import { CallBetas } from './model-betas.ts';
 import { ProviderFailure, sooner } from './provider-failure.ts';
 import { secretsIn } from './repeated-secrets.ts';
-import { Refusals, type RefusalsOptions } from './refusals.ts';
-import type { ProviderRegistry } from './registry.ts';
+import { Refusals } from './refusals.ts';
 import { Repeats } from './retry-delay.ts';
 import { StreamAnswer } from './stream-answer.ts';
 import { readUnaryAnswer } from './unary-handler.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
-export interface ProviderChainOptions extends Pick<RefusalsOptions, 'forms'> {
-  /** The API of the client. Calls of models with another are translated. */
-  api: ApiName;
-  request: RequestHead & Pick<AcceptedRequest, 'thinking'>;
-  source: RequestSource;
-  target: Target;
-  /** Calls count for this tenant's circuits. */
-  tenantId: string;
-  providers: ProviderRegistry;
-  record: AttemptRecord;
-  receiver: AnswerReceiver;
-  /** Whether the text of the answer is kept, for memory. */
-  keepsText: boolean;
-  /** The most tokens of an answer within a budget; null where the request's own limit counts. */
-  maxTokens: number | null;
-  /** The client's headers, as far as its API passes them on. */
-  headers: Readonly<Record<string, string>>;
-  /** Origins of the signatures the client has, or gets; null where there is one origin. */
-  signatures: SignatureOrigins | null;
-  /** Thoughts of earlier answers without a place in the client's API. */
-  thoughts: KnownReasoning;
-  /** The client's names of what the request's reader has left out. */
-  leftOut: readonly string[];
-  /** Additions of the gateway's own tools to the request. */
-  tools?: ToolRewrite;
-  /** Tools of the provider of each model to be left out, since they have no price. */
-  unpricedTools: (model: Model) => readonly FeeTool[];
-}
-
 type Prepared = PreparedBody | AppError;
 type CallRoute = Pick<Calling, 'translation' | 'rotation' | 'headers'>;
 type ClientAnswer = TranslatedAnswer | ProviderFailure;
 export type Answer = ObjectAnswer | StreamAnswer;
-
-/** A whole answer of an ended call. */
-export interface ObjectAnswer {
-  kind: 'object';
-  model: Model;
-  /** A JSON document, as the provider sent it. */
-  bytes: Buffer;
-  /** The text of the model in it, cut; empty unless it is kept. */
-  text: string;
-  /** Its calls of tools, with thoughts without a place in its client's API; empty where they have one. */
-  thoughts: readonly CallReasoning[];
-}
 
 /**
  * The provider calls of one request: tries the models of its target in order, retries calls with a chance of success,
@@ -92,9 +46,11 @@ export class ProviderChain {
   readonly #summaries: OwnSummaries;
   readonly #betas: CallBetas;
   readonly #refusals: Refusals;
+  #maxTokens: number | null;
 
   constructor(options: ProviderChainOptions) {
     this.#options = options;
+    this.#maxTokens = options.maxTokens;
     const { api, request, providers, tenantId } = options;
     this.#betas = new CallBetas(options.target, options.headers, options.tools !== undefined);
     this.#summaries = new OwnSummaries(api, request, { missing: providers.missing, tenantId });
@@ -113,6 +69,12 @@ export class ProviderChain {
       if (isUnknownName(failure, target.chain[index - 1], model)) break;
       const repeats = new Repeats(model.provider.max_retries);
       while (this.#isWorthACall(index)) {
+        const barred = await this.#barred(model);
+        if (barred !== null) {
+          refusal ??= barred;
+          this.#options.record.passOver(model, barred);
+          break;
+        }
         const last = await this.#attempt(model);
         if (repeats.mends(() => this.#isMendedAfter(last, model))) continue;
         const outcome = this.#refusals.reported(last);
@@ -135,6 +97,18 @@ export class ProviderChain {
       }
     }
     throw failure ?? refusal ?? new Error('the target has no model');
+  }
+
+  /** The reason to pass the model over: its policies have no room for a call. */
+  async #barred(model: Model): Promise<AppError | null> {
+    const { admitModel = null, receiver } = this.#options;
+    if (admitModel === null) return null;
+    const admitted = await admitModel(model).catch((error: unknown) => {
+      throw this.#isAborted() ? ProviderFailure.aborted(model.provider.name, receiver.signal) : error;
+    });
+    if (admitted instanceof AppError) return admitted;
+    this.#maxTokens = admitted.maxTokens;
+    return null;
   }
 
   /** Whether the model is called once more, before any other, with a changed request. */
@@ -177,7 +151,8 @@ export class ProviderChain {
   }
 
   async #attempt(model: Model): Promise<Answer | ProviderFailure | AppError> {
-    const { api, request, target, record, receiver, tenantId, providers, maxTokens } = this.#options;
+    const { api, request, target, record, receiver, tenantId, providers } = this.#options;
+    const maxTokens = this.#maxTokens;
     // Without a call there is no run.
     if (this.#isAborted()) return ProviderFailure.aborted(model.provider.name, receiver.signal);
     this.#refusals.begin(model);
@@ -226,8 +201,8 @@ export class ProviderChain {
   }
 
   #written(model: Model, { translation, rotation }: CallRoute): Prepared | Promise<Prepared> {
-    const { api, request, source, target, maxTokens, tenantId, thoughts, providers } = this.#options;
-    const { unpricedTools } = this.#options;
+    const { api, request, source, target, tenantId, thoughts, providers, unpricedTools } = this.#options;
+    const maxTokens = this.#maxTokens;
     const asksUsage = request.stream && model.provider.stream_usage;
     const taken = translation === null ? takenDefaults(model, this.#options) : null;
     const left = new Set<string>();

@@ -20,7 +20,9 @@ import type {
 } from '@gatehouse/dialects/dialect';
 import type { Usage } from '@gatehouse/dialects/usage/usage';
 import type { AnswerReceiver } from '../providers/answer-receiver.ts';
-import { ProviderChain, type ObjectAnswer, type ProviderChainOptions } from '../providers/provider-chain.ts';
+import type { ObjectAnswer } from '../providers/object-answer.ts';
+import type { ProviderChainOptions } from '../providers/provider-chain-options.ts';
+import { ProviderChain } from '../providers/provider-chain.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import { withRelease } from '../providers/request-source.ts';
 import type { StreamAnswer } from '../providers/stream-answer.ts';

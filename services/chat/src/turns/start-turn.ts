@@ -6,10 +6,12 @@ import { addedTexts } from '../catalogue/target.ts';
 import type { Admission, Reservation } from '../limits/admission.ts';
 import { leastTokens, mostTokens } from '../limits/upper-bounds.ts';
 import { answerBounds } from '../limits/hidden-tokens.ts';
+import { CallAdmission } from '../limits/call-admission.ts';
 import type { CallAmounts, Limiter, Payer } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
+import type { RunPolicies } from '../policies/matching.ts';
 import { withoutLimits } from '../shared/tenant-settings.ts';
 import { ActiveRun, type RunWriter } from '../recording/active-run.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
@@ -99,7 +101,9 @@ async function prepareStart(
     settings: target.ownKeys === null ? settings : withoutLimits(settings, [Resource.BUDGET]),
   };
   const callAmounts = { amounts, leastTokens: leastTokens(facts, target), signal };
-  const admitted = limiter.admit(admission, payer, callAmounts);
+  const policies = runPoliciesOf(turn);
+  const calls = new CallAdmission({ limiter, admission, payer, chain: target.chain, policies });
+  const admitted = calls.begin(callAmounts);
   const maxTokens = admitted instanceof Promise ? await admitted : admitted;
   const { feeTools = [] } = facts.requestedAmounts(target.defaults);
   const started: StartedTurn = {
@@ -111,7 +115,8 @@ async function prepareStart(
       ...admission.headers,
       ...(maxTokens !== null && { 'x-gateway-max-tokens': String(maxTokens) }),
     },
-    admitMore: tools === null ? null : furtherCalls(limiter, { admission, payer, call: callAmounts }),
+    admitMore: tools === null ? null : furtherCalls(calls, callAmounts),
+    admitModel: calls.model,
     isStored: false,
     content: null,
   };
@@ -123,12 +128,24 @@ async function prepareStart(
 }
 
 /** Not part of `startTurn`: closures there keep the facts of the request. */
-function furtherCalls(
-  limiter: Limiter,
-  { admission, payer, call }: { admission: Admission; payer: Payer; call: CallAmounts },
-): StartedTurn['admitMore'] {
-  return async (addedBytes) =>
-    limiter.admit(admission, payer, { ...call, amounts: call.amounts.grown(addedBytes) });
+function furtherCalls(calls: CallAdmission, call: CallAmounts): StartedTurn['admitMore'] {
+  return async (addedBytes) => calls.begin({ ...call, amounts: call.amounts.grown(addedBytes) });
+}
+
+/** The policies of a turn; null without any. */
+function runPoliciesOf({ settings, actor, target, sessionId }: TurnContext): RunPolicies | null {
+  const { agentId, agentKey = '', ownKeys } = target;
+  const policies = settings.policies?.matching({
+    ...{
+      userId: actor.userId,
+      groups: actor.groups.map(({ name }) => name),
+      apiKeyId: actor.apiKeyId,
+      sessionId,
+    },
+    agent: agentId === null ? null : { id: agentId, key: agentKey },
+    ownKey: ownKeys !== null,
+  });
+  return policies === undefined || policies.isEmpty ? null : policies;
 }
 
 /** A budget pays for no tool without a price. Prices may change while the turn is under way. */

@@ -9,7 +9,7 @@ import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import type { Dialect, FrameSink, RequestHead, RequestSource } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import type { CallReasoning, KnownReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
-import type { ProviderChainOptions } from '../providers/provider-chain.ts';
+import type { ProviderChainOptions } from '../providers/provider-chain-options.ts';
 import type { SignatureOrigins } from '../providers/signature-origins.ts';
 import type { ActiveRun } from '../recording/active-run.ts';
 import type { RunContent } from '../run-content/run-content.ts';
@@ -158,6 +158,8 @@ export interface StartedTurn extends TurnContext {
   readonly unpricedTools: ProviderChainOptions['unpricedTools'];
   /** Headers of the answer about limits: `x-ratelimit-*`, `x-gateway-max-tokens`. */
   readonly limitHeaders: Record<string, string>;
+  /** Admits a call of a model (see `ProviderChainOptions`); null where all are admitted. */
+  readonly admitModel: NonNullable<ProviderChainOptions['admitModel']> | null;
   /** Reserves a further provider call (see `ToolLoopOptions`); null without tools. */
   readonly admitMore: ((addedBytes: number) => Promise<number | null>) | null;
   /** Whether the end of the run makes a stored response visible. */

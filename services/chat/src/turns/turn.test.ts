@@ -15,7 +15,7 @@ import { Admission } from '../limits/admission.ts';
 import type { FrameSink } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';
-import type { ObjectAnswer } from '../providers/provider-chain.ts';
+import type { ObjectAnswer } from '../providers/object-answer.ts';
 import { ProviderRegistry } from '../providers/registry.ts';
 import { ActiveRun } from '../recording/active-run.ts';
 import { RunTelemetry } from '../recording/run-telemetry.ts';
@@ -173,6 +173,7 @@ async function setUp(
       maxTokens: null,
       unpricedTools: () => [],
       limitHeaders: {},
+      admitModel: null,
       admitMore: null,
       isStored: false,
       content: null,

@@ -1,7 +1,9 @@
 import { toAppError, type AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { AnswerReceiver } from '../providers/answer-receiver.ts';
-import { ProviderChain, type ObjectAnswer, type ProviderChainOptions } from '../providers/provider-chain.ts';
+import type { ObjectAnswer } from '../providers/object-answer.ts';
+import type { ProviderChainOptions } from '../providers/provider-chain-options.ts';
+import { ProviderChain } from '../providers/provider-chain.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { StreamAnswer } from '../providers/stream-answer.ts';
@@ -206,6 +208,7 @@ function chainOptionsOf(
     tenantId: turn.run.identity.tenantId,
     keepsText: turn.remember !== null,
     maxTokens: turn.maxTokens,
+    admitModel: turn.admitModel,
     headers: turn.headers,
     signatures: turn.signatures,
     thoughts: turn.thoughts,

@@ -11,6 +11,7 @@ const hour = 60 * minute;
 
 const rates: ReadonlyMap<string, Rate> = new Map([
   ['limit.exceeded', { everyS: minute, about: [] }],
+  ['policy.counters_full', { everyS: hour, about: ['policy_id'] }],
   ['run.failed', { everyS: minute, about: ['agent_id'] }],
   // Each replica of chat has a breaker of its own.
   ['provider.down', { everyS: 10 * minute, about: ['provider', 'model'] }],

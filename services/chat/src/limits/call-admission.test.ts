@@ -1,0 +1,185 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Registry } from '@gatehouse/kit/metrics';
+import { Resource, type Grant, type LeaseRequest } from '@gatehouse/proto/tenant/v1/tenant';
+import { Catalogue, type Model } from '../catalogue/catalogue.ts';
+import { Pricing } from '../catalogue/pricing.ts';
+import { PolicyIndex } from '../policies/matching.ts';
+import type { Policy } from '../policies/policy.ts';
+import { Admission } from './admission.ts';
+import { CallAdmission } from './call-admission.ts';
+import { Limiter } from './limiter.ts';
+import { RequestAmounts } from './request-amounts.ts';
+
+const catalogue = Catalogue.parse({
+  providers: [{ name: 'p', kind: 'openai', base_url: 'http://localhost/v1' }],
+  models: ['cheap', 'expensive', 'free'].map((id, index) => ({
+    ...{ id, provider: 'p' },
+    price: { input_per_mtok: ['1', '10', '0'][index], output_per_mtok: '0' },
+  })),
+});
+const pricing = new Pricing(catalogue, null);
+const modelOf = (id: string): Model => catalogue.models.get(id) as Model;
+
+/** The remaining amounts by policy, value and resource: a demand is granted whole or not at all. */
+class Amounts {
+  readonly left = new Map<string, bigint>();
+  readonly requests: LeaseRequest[] = [];
+
+  readonly lease = (request: LeaseRequest): Promise<Grant[]> => {
+    this.requests.push(request);
+    const { asks, demands } = request;
+    const names = asks.map((ask) => `${ask.policyId}/${ask.value}/${ask.resource}`);
+    const granted = asks.map(() => 0n);
+    const room = (ask: number): bigint | undefined => this.left.get(names[ask] ?? '');
+    for (const { needs } of demands) {
+      if (needs.some(({ ask, amount }) => amount > (room(ask) ?? amount))) continue;
+      for (const { ask, amount } of needs) {
+        granted[ask] = (granted[ask] ?? 0n) + amount;
+        const before = room(ask);
+        if (before !== undefined) this.left.set(names[ask] ?? '', before - amount);
+      }
+    }
+    return Promise.resolve(
+      asks.map((_ask, index) => ({
+        ...(room(index) !== undefined && { limit: limits.get(names[index] ?? '') ?? 0n, spent: 0n }),
+        ...{ windowStart: 60_000n, granted: granted[index] ?? 0n, remaining: room(index) ?? 0n },
+        ...{ resetsInMs: 9_000n, validForMs: 60_000n },
+      })),
+    );
+  };
+}
+const limits = new Map<string, bigint>();
+
+const all: Limiter[] = [];
+afterEach(async () => {
+  limits.clear();
+  await Promise.all(all.splice(0).map((limiter) => limiter.stop()));
+});
+
+const policyOf = (policy: Partial<Policy>): Policy => ({
+  ...{ id: 'p', name: 'people', select: {}, per: null, limited: [Resource.BUDGET], enforce: true },
+  countsOwnKeys: true,
+  ...policy,
+});
+
+function setUp(
+  policies: Policy[],
+  amounts: Readonly<Record<string, bigint>>,
+  chain = ['expensive', 'cheap'],
+) {
+  const source = new Amounts();
+  for (const [name, amount] of Object.entries(amounts)) {
+    limits.set(name, amount);
+    source.left.set(name, amount);
+  }
+  const limiter = new Limiter({
+    ...{ leases: source, holderId: () => 'h', onRefused: () => undefined, registry: new Registry() },
+  });
+  all.push(limiter);
+  const admission = new Admission();
+  const facts = { userId: 'ada', groups: [], agent: null, apiKeyId: 'k', sessionId: null, ownKey: false };
+  const settings = {
+    ...{ allowedModels: null, previewChars: 0, storesContent: false, retentionDays: 1, limited: [] },
+    ...{ keyLimited: [], unleasedRequests: 0n, ownKeys: [], policies: null },
+    ...{ hasUsers: false, actingUsers: 'any' as const },
+  };
+  const models = chain.map(modelOf);
+  const calls = new CallAdmission({
+    ...{ limiter, admission, chain: models, policies: new PolicyIndex(policies).matching(facts) },
+    payer: { tenantId: 't', apiKeyId: 'k', settings },
+  });
+  const most = { input: 1_000_000, output: 0, samplings: 1, choices: 1, classes: [], serviceTier: null };
+  const begin = async () =>
+    calls.begin({
+      amounts: new RequestAmounts(
+        models.map((model) => ({ model, ...most })),
+        pricing,
+      ),
+      leastTokens: null,
+      signal: new AbortController().signal,
+    });
+  return { source, admission, calls, begin };
+}
+
+const usd = (amount: number): bigint => BigInt(amount) * 10n ** 12n;
+
+describe('the calls of a request', () => {
+  it('reserve for the model called in each policy, and count the request once', async () => {
+    const limited = [Resource.BUDGET, Resource.REQUESTS];
+    const { source, begin, calls, admission } = setUp([policyOf({ per: 'user', limited })], {
+      [`p/ada/${Resource.BUDGET}`]: usd(20),
+      [`p/ada/${Resource.REQUESTS}`]: 2n,
+    });
+    await begin();
+    expect(source.left.get(`p/ada/${Resource.BUDGET}`)).toBe(usd(10) - 1n);
+    expect(source.requests[0]?.asks[0]).toMatchObject({
+      policyId: 'p',
+      value: 'ada',
+      userId: 'ada',
+      apiKeyId: 'k',
+    });
+    // The first model fails, having cost nothing: the second one is cheaper.
+    expect(await calls.model?.(modelOf('cheap'))).toEqual({ maxTokens: null });
+    expect(admission.reservation.reservedPico).toBe(usd(1) + 1n);
+    expect(admission.reservation.charges).toHaveLength(1);
+    expect(source.left.get(`p/ada/${Resource.REQUESTS}`)).toBe(1n);
+  });
+
+  it('pass over a model without room in its policy, and wait for the last one alone', async () => {
+    const ofModel = policyOf({ per: 'model' });
+    const { begin, calls, source } = setUp([ofModel], {
+      [`p/expensive/${Resource.BUDGET}`]: usd(9),
+      [`p/cheap/${Resource.BUDGET}`]: usd(9),
+    });
+    await begin();
+    expect(await calls.model?.(modelOf('expensive'))).toMatchObject({
+      ...{ code: 'insufficient_quota', param: 'policy:people' },
+      headers: { 'x-gateway-policy': 'people' },
+    });
+    expect(await calls.model?.(modelOf('cheap'))).toEqual({ maxTokens: null });
+    expect(source.left.get(`p/expensive/${Resource.BUDGET}`)).toBe(usd(9));
+    expect(source.left.get(`p/cheap/${Resource.BUDGET}`)).toBe(usd(8) - 1n);
+  });
+
+  it('are refused where a policy of every model has no room', async () => {
+    const { begin } = setUp([policyOf({ per: 'user' })], { [`p/ada/${Resource.BUDGET}`]: usd(9) });
+    const refusal = await begin().then(
+      () => null,
+      (error: unknown) => error,
+    );
+    expect(refusal).toMatchObject({ code: 'insufficient_quota', param: 'policy:people' });
+    expect((refusal as Error).message).toMatch(
+      /^The policy "people" \(user "ada"\) allows 9\.0+ USD; the request needs up to 10\.0+1 USD\. .* It resets in \d+ s\.$/,
+    );
+  });
+
+  it('are forbidden by a policy of no requests, whatever model is left', async () => {
+    const { begin } = setUp([policyOf({ select: { models: ['*e*'] }, limited: [Resource.REQUESTS] })], {
+      [`p//${Resource.REQUESTS}`]: 0n,
+    });
+    await expect(begin()).rejects.toMatchObject({
+      code: 'forbidden_by_policy',
+      param: 'policy:people',
+    });
+  });
+
+  it('that can cost nothing need no room in a budget', async () => {
+    const { begin } = setUp([policyOf({})], { [`p//${Resource.BUDGET}`]: 0n }, ['free']);
+    expect(await begin()).toBeNull();
+  });
+
+  it('charge a policy that refuses nothing without a reservation', async () => {
+    const { begin, admission, source } = setUp([policyOf({ enforce: false })], {
+      [`p//${Resource.BUDGET}`]: 1n,
+    });
+    expect(await begin()).toBeNull();
+    expect(admission.reservation.charges).toHaveLength(1);
+    expect(source.left.get(`p//${Resource.BUDGET}`)).toBe(1n);
+  });
+
+  it('take no lease where no policy matches', async () => {
+    const { begin, source } = setUp([policyOf({ select: { users: ['grace'] } })], {});
+    expect(await begin()).toBeNull();
+    expect(source.requests).toEqual([]);
+  });
+});
