@@ -182,6 +182,7 @@ const administrativeScopes: ReadonlySet<Scope> = new Set<Scope>([
   'keys.write',
   'mcp.write',
   'runs.write',
+  'policies.write',
   'transfers.write',
   'users.write',
   'webhooks.write',

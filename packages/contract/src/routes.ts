@@ -30,6 +30,7 @@ import * as ownerProviders from './owner-providers.ts';
 import * as ownerSystem from './owner-system.ts';
 import * as ownerUsage from './owner-usage.ts';
 import { webRoutes } from './pages.ts';
+import * as policies from './policies.ts';
 import * as providerKeys from './provider-keys.ts';
 import * as responses from './responses.ts';
 import * as ownKeys from './personal-keys.ts';
@@ -76,6 +77,7 @@ export const resources = [
   ownKeys,
   sessions,
   deviceLogins,
+  policies,
   providerKeys,
   users,
   limits,

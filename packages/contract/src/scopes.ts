@@ -14,6 +14,7 @@ export const scopes = [
   'mcp.write',
   'webhooks.write',
   'keys.write',
+  'policies.write',
   'transfers.write',
   'users.write',
   'runs.write',

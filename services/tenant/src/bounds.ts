@@ -72,6 +72,9 @@ export const maxTouched = 1_000;
 /** Replicas released in one round of the clean-up. */
 export const maxOldHolders = 10;
 
+/** The selection of a policy; a larger one is refused. Each call of chat for settings carries those of all policies. */
+export const maxSelectBytes = 16_384;
+
 // Device logins.
 
 /** How long a program waits for a person at most, and how often it polls. */

@@ -9,6 +9,7 @@ import { inTenantOrder, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { thresholdsReached, type LimitUse, type Threshold } from './leases.ts';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import { Store } from '@gatehouse/pg/store';
+import { publishCounterThresholds } from './counter-threshold-store.ts';
 import { settleMs } from '../bounds.ts';
 import { bySystem } from '../by-system.ts';
 import { chargeBudgets, chargeHolds, updatePublished } from './budget-spend-store.ts';
@@ -123,6 +124,8 @@ export class LeaseSystemStore extends Store {
     await chargeBudgets(db, tenantId, charges);
     await chargeCounters(db, tenantId, charges);
     await chargeHolds(db, charges);
+    for (const alert of await publishCounterThresholds(db, tenantId, subjectIds))
+      await this.#options.raise(db, alert);
     const limitRows = await findLimitRows(db, subjectIds, { kinds: ['budget'] });
     const { limits } = await readLimits(db, tenantId, { keyIds: subjectIds, limitRows, held: [] });
     for (const { subjectId, resource, limitUse, counted, publishedPercent } of limits) {

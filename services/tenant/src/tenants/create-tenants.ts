@@ -1,5 +1,6 @@
 import { Batched, batchedFinder } from '@gatehouse/kit/batched';
 import { describeTenants } from './describe-tenants-rpc.ts';
+import { policyHandlers } from '../policies/policy-handlers.ts';
 import { PolicySystemStore } from '../policies/policy-system-store.ts';
 import { getTenantSettings, type FindProviderKeys } from './get-tenant-settings-rpc.ts';
 import { tenantSettingsHandlers } from './tenant-settings-handlers.ts';
@@ -21,7 +22,11 @@ export function createTenants(
     return tenantIds.map((id) => byTenant.get(id) ?? []);
   });
   return {
-    handlers: { ...ownerTenantHandlers(tenants, changes), ...tenantSettingsHandlers(app, changes) },
+    handlers: {
+      ...ownerTenantHandlers(tenants, changes),
+      ...tenantSettingsHandlers(app, changes),
+      ...policyHandlers({ app, system, changes }),
+    },
     rpcs: {
       describeTenants: describeTenants(tenants),
       getTenantSettings: getTenantSettings({

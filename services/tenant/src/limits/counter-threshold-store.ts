@@ -1,0 +1,79 @@
+import type { PolicyBudget, PolicyLimits } from '@gatehouse/contract/policies';
+import type { NewAlert } from '@gatehouse/events/alert-event';
+import { newId } from '@gatehouse/kit/ids';
+import { usdOf } from '@gatehouse/kit/money';
+import type { Queryable } from '@gatehouse/pg/pool';
+import { milliseconds } from './limit-store.ts';
+import { amountsOf, type OverrideAmounts } from './policy-amounts.ts';
+
+interface SpentCounter {
+  id: string;
+  policyId: string;
+  policy: string;
+  value: string;
+  alerts: number[];
+  limits: PolicyLimits;
+  budget: PolicyBudget;
+  valueOverride: OverrideAmounts | null;
+  windowStart: number;
+  used: string;
+  publishedPercent: number;
+}
+
+/**
+ * The alerts for budgets of policies at their percentages, each once in a window, which are noted as published. Overrides
+ * of groups do not count: the groups of a settled run are not known. The rows are locked.
+ */
+export async function publishCounterThresholds(
+  db: Queryable,
+  tenantId: string,
+  counterIds: readonly string[],
+): Promise<NewAlert[]> {
+  const counters = await db.all<SpentCounter>(
+    `select c.id, p.id as "policyId", case when p.tenant_id is null then 'owner:' || p.name else p.name end as policy,
+       c.value, p.alerts, p.limits, p.budget, o.amounts as "valueOverride", c.used::text,
+       c.published_percent as "publishedPercent", ${milliseconds('c.window_start')} as "windowStart"
+     from tenant.policy_counters c join tenant.policies p on p.id = c.policy_id
+     left join tenant.policy_overrides o on o.policy_id = c.policy_id and o.value = c.value
+       and (o.until is null or o.until > clock_timestamp())
+     where c.id = any ($1::uuid[]) and c.resource = 'budget' and p.budget is not null
+       and (c.window_end is null or c.window_end > clock_timestamp())`,
+    [counterIds],
+  );
+  const reached = counters.flatMap((counter) => {
+    const { budget: limit } = amountsOf({ ...counter, enforce: true, groupOverrides: [] });
+    const used = BigInt(counter.used);
+    if (limit === null || limit <= 0n) return [];
+    const percents = counter.alerts.filter(
+      (percent) => percent > counter.publishedPercent && used * 100n >= limit * BigInt(percent),
+    );
+    return percents.length === 0 ? [] : [{ counter, percents, used, limit }];
+  });
+  if (reached.length === 0) return [];
+  await db.query(
+    `update tenant.policy_counters c set published_percent = r.percent
+     from unnest($1::uuid[], $2::float8[], $3::smallint[]) as r (id, window_start, percent)
+     where c.id = r.id and c.resource = 'budget' and c.window_start = to_timestamp(r.window_start / 1000)
+       and c.id = any ($1::uuid[])`,
+    [
+      reached.map(({ counter }) => counter.id),
+      reached.map(({ counter }) => counter.windowStart),
+      reached.map(({ percents }) => Math.max(...percents)),
+    ],
+  );
+  return reached.flatMap(({ counter, percents, used, limit }) =>
+    percents.map((percent): NewAlert => ({
+      ...{ id: newId(), tenant_id: tenantId, type: 'budget.threshold' },
+      data: {
+        ...{
+          subject_type: 'policy',
+          subject_id: counter.policyId,
+          policy: counter.policy,
+          value: counter.value,
+        },
+        ...{ percent, used_usd: usdOf(used), budget_usd: usdOf(limit) },
+        window_start: new Date(counter.windowStart).toISOString(),
+      },
+    })),
+  );
+}

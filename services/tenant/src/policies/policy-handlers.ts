@@ -1,0 +1,208 @@
+import type { Changes } from '@gatehouse/audited-changes/changes';
+import {
+  maxPolicies,
+  overrideValue,
+  type CreateOwnerPolicy,
+  type CreatePolicy,
+  type listPolicies as listQuery,
+  type PatchOwnerPolicy,
+  type PatchPolicy,
+  type PutPolicyOverride,
+} from '@gatehouse/contract/policies';
+import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import { pageReply } from '@gatehouse/http/pagination';
+import { orNotFound, pathParameter } from '@gatehouse/http/resource';
+import { newId } from '@gatehouse/kit/ids';
+import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import type { z } from 'zod';
+import type { BaseDependencies } from '../shared/base-dependencies.ts';
+import { checkOverride, newSettings, patchedSettings, selectsTheSame, type Policy } from './policy.ts';
+import {
+  assertFewOverrides,
+  changePolicy,
+  deleteOverride,
+  deleteOverrides,
+  deletePolicy,
+  findOverride,
+  findPolicy,
+  insertPolicy,
+  listPolicies,
+  lockPolicy,
+  putOverrides,
+  type PolicyName,
+} from './policy-store.ts';
+import { showOverride, showOwnerPolicy, showPolicy, type PolicyWithOverrides } from './policy-views.ts';
+
+type List = Call<unknown, z.output<typeof listQuery>>;
+type Create = Call<CreatePolicy | CreateOwnerPolicy>;
+type Patch = Call<PatchPolicy | PatchOwnerPolicy>;
+type Put = Call<PutPolicyOverride>;
+
+const what = 'policy';
+
+/** The administrators of policies: those of a tenant, or the owner. */
+interface PolicyAudience {
+  most: number;
+  /** Null for the owner. */
+  tenantIdOf: (call: Call) => string | null;
+  show: (policy: PolicyWithOverrides) => object;
+  read: <Result>(call: Call, work: (db: Queryable) => Promise<Result>) => Promise<Result>;
+}
+
+/** `/v1/policies*` and `/internal/v1/owner/policies*` */
+export function policyHandlers({
+  app,
+  system,
+  changes,
+}: Pick<BaseDependencies, 'app' | 'system' | 'changes'>): Record<string, Handler> {
+  return {
+    ...handlersOf('policies', changes, {
+      most: maxPolicies.ofTenant,
+      tenantIdOf: (call) => tenantOf(call).tenantId,
+      show: showPolicy,
+      read: (call, work) => withTenant(app, tenantOf(call).tenantId, work),
+    }),
+    ...handlersOf('owner.policies', changes, {
+      most: maxPolicies.ofOwner,
+      tenantIdOf: () => null,
+      show: showOwnerPolicy,
+      read: (_call, work) => work(system),
+    }),
+  };
+}
+
+function handlersOf(prefix: string, changes: Changes, holder: PolicyAudience): Record<string, Handler> {
+  return {
+    ...handlersOfAll(prefix, changes, holder),
+    ...handlersOfOne(prefix, changes, holder),
+    ...overrideHandlers(prefix, changes, holder),
+  };
+}
+
+function handlersOfAll(
+  prefix: string,
+  changes: Changes,
+  { most, tenantIdOf, show, read }: PolicyAudience,
+): Record<string, Handler> {
+  return {
+    [`${prefix}.list`]: (call: List) =>
+      pageReply(call, (page) => read(call, (db) => listPolicies(db, tenantIdOf(call), page)), show),
+
+    [`${prefix}.create`]: async (call: Create) => {
+      const id = newId();
+      const settings = newSettings(call.body);
+      checkOverrides(settings, call.body.overrides);
+      return changes.change(call, async (db) => {
+        const policy = await insertPolicy(db, { ...settings, id, tenantId: tenantIdOf(call) }, most);
+        const overrides = await putOverrides(db, policy, call.body.overrides);
+        const body = show({ ...policy, overrides });
+        return {
+          body,
+          headers: { location: `${call.route.path}/${id}` },
+          changes: [{ action: 'policy.created', id, before: null, after: body }],
+        };
+      });
+    },
+  };
+}
+
+function handlersOfOne(
+  prefix: string,
+  changes: Changes,
+  { tenantIdOf, show, read }: PolicyAudience,
+): Record<string, Handler> {
+  const nameOf = (call: Call): PolicyName => nameIn(call, tenantIdOf);
+  return {
+    [`${prefix}.get`]: async (call: Call) => {
+      const policy = await read(call, (db) => findPolicy(db, nameOf(call)));
+      return { body: show(orNotFound(policy, what)) };
+    },
+
+    [`${prefix}.patch`]: async (call: Patch) => {
+      const { overrides } = call.body;
+      return changes.change(call, async (db) => {
+        const changed = await changePolicy(db, nameOf(call), (current) => {
+          const settings = patchedSettings(current, call.body);
+          checkOverrides(settings, overrides ?? {});
+          return { settings, countsAgain: !selectsTheSame(current.selection, settings.selection) };
+        });
+        const { before, after } = orNotFound(changed, what);
+        const present = overrides === undefined ? after.overrides : await replaced(db, after, overrides);
+        const body = show({ ...after, overrides: present });
+        return {
+          body,
+          changes: [{ action: 'policy.updated', id: after.id, before: show(before), after: body }],
+        };
+      });
+    },
+
+    [`${prefix}.delete`]: async (call: Call) =>
+      changes.change(call, async (db) => {
+        const policy = orNotFound(await deletePolicy(db, nameOf(call)), what);
+        const { id } = policy;
+        return { changes: [{ action: 'policy.deleted', id, before: show(policy), after: null }] };
+      }),
+  };
+}
+
+function overrideHandlers(
+  prefix: string,
+  changes: Changes,
+  { tenantIdOf }: PolicyAudience,
+): Record<string, Handler> {
+  return {
+    [`${prefix}.overrides.put`]: async (call: Put) => {
+      const value = pathParameter(call.params, 'value', overrideValue);
+      return changes.change(call, async (db) => {
+        const policy = orNotFound(await lockPolicy(db, nameIn(call, tenantIdOf)), what);
+        checkOverride(policy, { ...call.body, value }, 'value');
+        const before = await findOverride(db, policy.id, value);
+        const [after] = await putOverrides(db, policy, { [value]: call.body });
+        await assertFewOverrides(db, policy.id);
+        const body = showOverride(orNotFound(after ?? null, what));
+        const view = before === null ? null : showOverride(before);
+        return { body, changes: [overrideChange(policy, value, { before: view, after: body })] };
+      });
+    },
+
+    [`${prefix}.overrides.delete`]: async (call: Call) => {
+      const value = pathParameter(call.params, 'value', overrideValue);
+      return changes.change(call, async (db) => {
+        const policy = orNotFound(await lockPolicy(db, nameIn(call, tenantIdOf)), what);
+        const before = showOverride(orNotFound(await deleteOverride(db, policy.id, value), 'override'));
+        return { changes: [overrideChange(policy, value, { before, after: null })] };
+      });
+    },
+  };
+}
+
+function nameIn(call: Call, tenantIdOf: PolicyAudience['tenantIdOf']): PolicyName {
+  return { tenantId: tenantIdOf(call), idOrName: call.params['policy'] ?? '' };
+}
+
+/** A policy is audited with its changed override alone. */
+function overrideChange(
+  { id, name }: Policy,
+  value: string,
+  { before, after }: { before: object | null; after: object | null },
+) {
+  const view = (override: object | null) => ({ name, overrides: { [value]: override } });
+  return { action: 'policy.updated' as const, id, before: view(before), after: view(after) };
+}
+
+async function replaced(
+  db: Queryable,
+  policy: Policy,
+  overrides: Readonly<Record<string, PutPolicyOverride>>,
+) {
+  await deleteOverrides(db, policy.id);
+  return putOverrides(db, policy, overrides);
+}
+
+function checkOverrides(
+  settings: Pick<Policy, 'per' | 'enforce' | 'budget'>,
+  overrides: Readonly<Record<string, PutPolicyOverride>>,
+): void {
+  for (const [value, override] of Object.entries(overrides))
+    checkOverride(settings, { ...override, value }, 'overrides');
+}

@@ -1,0 +1,124 @@
+import type {
+  CreateOwnerPolicy,
+  CreatePolicy,
+  PatchOwnerPolicy,
+  PatchPolicy,
+  PolicyBudget,
+  PolicyLimits,
+  PolicyPer,
+  PolicySelect,
+  PutPolicyOverride,
+} from '@gatehouse/contract/policies';
+import { AppError } from '@gatehouse/kit/errors';
+import { isUuid } from '@gatehouse/kit/ids';
+import { maxSelectBytes } from '../bounds.ts';
+
+/** The settings of a policy for its administrators. */
+export interface PolicySettings {
+  name: string;
+  /** Names and patterns by field; fields without any are absent. */
+  selection: Partial<PolicySelect>;
+  per: PolicyPer | null;
+  limits: PolicyLimits;
+  budget: PolicyBudget | null;
+  alerts: readonly number[];
+  enforce: boolean;
+  enabled: boolean;
+  /** For a policy of the owner: the tenants for which it holds; null for all. Null for one of a tenant. */
+  tenants: readonly string[] | null;
+}
+
+export interface Policy extends PolicySettings {
+  id: string;
+  /** Null for a policy of the owner. */
+  tenantId: string | null;
+  countsSince: Date;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+/** The amounts of a value of `per`, or of the users of a group. */
+export interface Override extends Pick<PutPolicyOverride, 'budget_usd' | 'limits' | 'note'> {
+  value: string;
+  until: Date | null;
+}
+
+/** The settings of a new policy. Throws `invalid_value`. */
+export function newSettings(body: CreatePolicy | CreateOwnerPolicy): PolicySettings {
+  const { overrides: _, select, ...settings } = body;
+  return checked({ tenants: null, ...settings, selection: namedFields(select) });
+}
+
+/** The settings after a change. Throws `invalid_value`. */
+export function patchedSettings(
+  current: PolicySettings,
+  body: PatchPolicy | PatchOwnerPolicy,
+): PolicySettings {
+  const { selection, per, budget } = current;
+  if (budget !== null && body.budget && body.budget.period !== budget.period)
+    throw invalid('budget.period', `never changes: it is ${JSON.stringify(budget.period)}`);
+  const tenants = 'tenants' in body ? body.tenants : undefined;
+  return checked({
+    per,
+    name: body.name ?? current.name,
+    limits: body.limits ?? current.limits,
+    budget: body.budget === undefined ? budget : body.budget,
+    alerts: body.alerts ?? current.alerts,
+    enforce: body.enforce ?? current.enforce,
+    enabled: body.enabled ?? current.enabled,
+    tenants: tenants === undefined ? current.tenants : tenants,
+    selection: namedFields({ ...selection, ...body.select }),
+  });
+}
+
+/** Whether two selections name the same, in any order. */
+export function selectsTheSame(one: Partial<PolicySelect>, other: Partial<PolicySelect>): boolean {
+  return canonical(one) === canonical(other);
+}
+
+/** Throws `invalid_value` for an override without meaning in the policy. `param` names it in the request. */
+export function checkOverride(
+  { per, enforce, budget }: Pick<PolicySettings, 'per' | 'enforce' | 'budget'>,
+  { value, limits, budget_usd: usd }: { value: string } & Pick<PutPolicyOverride, 'limits' | 'budget_usd'>,
+  param: string,
+): void {
+  if (per === null) throw invalid(param, 'the policy has one counter, without values to override');
+  if (value === '' || value === 'group:') throw invalid(param, 'must name a value');
+  if (budget === null && typeof usd === 'string')
+    throw invalid(param, 'the policy has no budget, and so no period');
+  if (!enforce && hasLimits(limits ?? {}))
+    throw invalid(param, 'a policy that refuses nothing has no limits');
+}
+
+function checked(settings: PolicySettings): PolicySettings {
+  const { name, selection, per, limits, budget, enforce } = settings;
+  if (isUuid(name)) throw invalid('name', 'must not have the form of an id');
+  if (per === 'group' && selection.groups === undefined)
+    throw invalid('select.groups', 'must name groups if per is "group"');
+  if (!enforce && (budget === null || hasLimits(limits)))
+    throw invalid('enforce', 'must be true unless there is a budget and there are no limits');
+  if (Buffer.byteLength(JSON.stringify(selection)) > maxSelectBytes)
+    throw invalid('select', `must have at most ${maxSelectBytes} bytes`);
+  return { ...settings, alerts: [...new Set(settings.alerts)].sort((a, b) => a - b) };
+}
+
+function hasLimits(limits: PolicyLimits): boolean {
+  return Object.values(limits).some((limit) => typeof limit === 'number');
+}
+
+function namedFields(select: Readonly<Record<string, string[] | undefined>>): Partial<PolicySelect> {
+  return Object.fromEntries(
+    Object.entries(select)
+      .map(([field, names = []]) => [field, [...new Set(names)]] as const)
+      .filter(([, names]) => names.length > 0),
+  );
+}
+
+function canonical(selection: Partial<PolicySelect>): string {
+  const fields = Object.entries(selection).map(([field, names]) => [field, [...names].sort()] as const);
+  return JSON.stringify(fields.sort(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+function invalid(param: string, reason: string): AppError {
+  return new AppError('invalid_value', `Invalid value for ${param}: ${reason}.`, { param });
+}
