@@ -22,6 +22,9 @@ export interface SeedOptions {
 const columnValues: Readonly<Record<string, string | null>> = {
   'tenants.timezone': 'UTC',
   'tenants.limits': '{}',
+  'policies.tenants': null,
+  'group_members.sources': '{api}',
+  'users.blocked_by': '{}',
   'api_keys.key_id': 'ABCDEFGHIJ{n}',
   'api_keys.role': 'user',
   'api_keys.scopes': '{}',
