@@ -37,7 +37,8 @@ export function rank(operation: Operation): number {
     /^(chat\.completions|(responses|files|batches|messages\.batches)\.create|login\.key)$/.test(
       operationId,
     ) ||
-    operationId.endsWith('.upsert')
+    operationId.endsWith('.upsert') ||
+    operationId === 'users.put'
   )
     return 0.5;
   // While it is under way.

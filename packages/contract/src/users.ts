@@ -70,10 +70,10 @@ export const listGroups = z.strictObject(page);
 export const groupList = listOf(group);
 
 const userExample: User = {
-  user_id: 'ada',
-  aliases: ['ada@example.com'],
-  display_name: 'Ada Lovelace',
-  emails: ['ada@example.com'],
+  user_id: 'lin',
+  aliases: ['lin@example.com'],
+  display_name: 'Lin Chen',
+  emails: ['lin@example.com'],
   groups: ['Engineering', 'Berlin'],
   status: 'active',
   blocked_by: [],
@@ -106,7 +106,7 @@ const directoryRoutes: readonly Route[] = [
     summary: 'Get a user',
     description:
       'By the user id or an alias, in any case. A blocked user who was deleted is returned with the block alone.',
-    examples: { user: { summary: 'A user', params: { user_id: 'ada' }, response: userExample } },
+    examples: { user: { summary: 'A user', params: { user_id: 'lin' }, response: userExample } },
   }),
   directoryRoute('users.put', 'PUT /v1/users/{user_id}', {
     body: putUser,
@@ -119,13 +119,13 @@ const directoryRoutes: readonly Route[] = [
     examples: {
       create: {
         summary: 'A user in two groups',
-        params: { user_id: 'ada' },
+        params: { user_id: 'lin' },
         body: pick(userExample, 'aliases', 'display_name', 'emails', 'groups'),
         response: userExample,
       },
       block: {
         summary: 'Block a user',
-        params: { user_id: 'ada' },
+        params: { user_id: 'lin' },
         body: { status: 'blocked' },
         response: { ...userExample, status: 'blocked', blocked_by: ['api'] },
       },
@@ -136,7 +136,7 @@ const directoryRoutes: readonly Route[] = [
     summary: 'Delete a user from the directory',
     description:
       "What the user left in other places stays: see `DELETE /v1/users/{user_id}/data`. Deleting a blocked user also revokes the API keys that are bound to the user, and the block stays under hashes of the user's names, until a `PUT` with `status: active` lifts it.",
-    examples: { user: { summary: 'A user', params: { user_id: 'ada' } } },
+    examples: { user: { summary: 'A user', params: { user_id: 'lin' } } },
   }),
   directoryRoute('groups.list', 'GET /v1/groups', {
     query: listGroups,
