@@ -106,12 +106,11 @@ try {
     await page.evaluate(
       `[...document.querySelectorAll('label')].find((one) => one.textContent === 'tickets: all tools').click()`,
     );
+    const saved = page.waitForResponse((response) => response.request().method() === 'PATCH', patience);
     await click(page, 'Save');
-    let names: string[] = [];
-    for (let tries = 0; tries < 100 && names.length === 0; tries += 1) {
-      const agent = await api<{ tools: { mcp_servers: string[] } }>(`/v1/agents/${await agentID()}`, admin);
-      names = agent.body.tools.mcp_servers;
-    }
+    await saved;
+    const agent = await api<{ tools: { mcp_servers: string[] } }>(`/v1/agents/${await agentID()}`, admin);
+    const names = agent.body.tools.mcp_servers;
     await settle(page);
     await picture(page, 'pages-workbench.png');
     wrong.push(...(await faults(page)));
