@@ -99,6 +99,10 @@ create trigger policies_changed after insert or update or delete on tenant.polic
   for each row execute function tenant.add_policy_change();
 
 -- Admin keys with every scope get the new one: only the platform's owner could make another key with it.
+alter table tenant.api_keys no force row level security;
+alter table tenant.changes no force row level security;
 update tenant.api_keys set scopes = array_append(scopes, 'policies.write')
 where role = 'admin' and revoked_at is null and not 'policies.write' = any(scopes)
   and scopes @> '{chat,agents.read,agents.write,memory.read,memory.write,analytics.read,cookies.write,channels.read,channels.write,mcp.write,webhooks.write,keys.write,transfers.write}';
+alter table tenant.api_keys force row level security;
+alter table tenant.changes force row level security;

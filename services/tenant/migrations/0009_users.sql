@@ -207,7 +207,9 @@ grant update (acting_users) on tenant.tenants to tenant_system;
 -- Admin keys with every scope get the new one: only the platform's owner could make another key with it. The owner of the
 -- table reads no row while its policies hold for it too.
 alter table tenant.api_keys no force row level security;
+alter table tenant.changes no force row level security;
 update tenant.api_keys set scopes = array_append(scopes, 'users.write')
 where role = 'admin' and revoked_at is null and not 'users.write' = any(scopes)
   and scopes @> '{chat,agents.read,agents.write,memory.read,memory.write,analytics.read,cookies.write,channels.read,channels.write,mcp.write,webhooks.write,keys.write,transfers.write}';
 alter table tenant.api_keys force row level security;
+alter table tenant.changes force row level security;
