@@ -17,7 +17,7 @@ import { createInstance, createRecording } from './recording/create-recording.ts
 import { rewrapColumns } from './sealed-columns.ts';
 import { createPeers } from './shared/peers.ts';
 import { createChatPools } from './shared/pools.ts';
-import { TenantSettingsClient } from './shared/tenant-settings-client.ts';
+import { createStops } from './stops/create-stops.ts';
 
 /** The chat service: completions, embeddings, models, and the record of every run. Nothing is opened before `start`. */
 export async function createService(
@@ -28,8 +28,8 @@ export async function createService(
   const { DRAIN_TIMEOUT_MS: drainTimeoutMs, SECRETS_KEYRING: keyRing, catalogue } = config;
   const { system, app } = createChatPools(shell, migrations, config);
   const peers = createPeers(shell, config);
-  const settings = new TenantSettingsClient(peers.tenant, peers.changes);
-  const base = { config, app, system, peers, settings, findUser: peers.findUser };
+  const { settings, findUser } = peers;
+  const base = { config, app, system, peers, settings, findUser };
   const instance = createInstance(shell, base);
   const { alerts, committed, ...alertParts } = createAlerts(shell, base);
   const { agents, pricing, onReplace, ...models } = await createCatalogue(shell, {
@@ -49,15 +49,16 @@ export async function createService(
   const memory = createMemory(shell, { peers, telemetry, drainTimeoutMs, recallBudgetMs });
   const { responses, ...storedResponses } = createStoredResponses(shell, base);
   const { findOpenRun } = recording;
-  const { stops, idempotency, ...completions } = createCompletions(shell, {
-    ...{ config, app, system, instance, peers, findOpenRun, silenceMs, refusals, ...memory },
-    turns: { ...work, catalogue, answers, telemetry, agents, recorder, responses },
+  const { stops, idempotency, ...runStops } = createStops(shell, { config, app, system, findOpenRun });
+  const completions = createCompletions(shell, {
+    ...{ config, app, system, instance, peers, silenceMs, refusals, ...memory },
+    turns: { ...work, catalogue, answers, telemetry, agents, recorder, responses, stops },
   });
   const batchDeps = { ...work, catalogue, telemetry, stops, idempotency, pace: overrides.batchPace };
   const batches = createBatches(shell, batchDeps);
   const rewrap = rewrapColumns(shell, { system, keyRing });
   // Ends of runs are stored before turns are remembered, however much time is left.
-  const turnParts = [memory, recording, storedResponses, completions, batches, rewrap];
+  const turnParts = [memory, recording, storedResponses, runStops, completions, batches, rewrap];
   const { parts, ...served } = joined([models, alertParts, providerParts, ...turnParts]);
   const rpcs = { ...models.rpcs, ...providerParts.rpcs, ...recording.rpcs, ...completions.rpcs };
   return shell.createService({

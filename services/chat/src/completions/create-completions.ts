@@ -1,5 +1,7 @@
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
+import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
+import type { ChatConfig } from '../config.ts';
 import type { Instance } from '../recording/instance-job.ts';
 import type { Peers } from '../shared/peers.ts';
 import { SignatureOriginStore } from '../reasoning/signature-origin-store.ts';
@@ -10,7 +12,6 @@ import type { RememberQueue } from '../memory/remember-queue.ts';
 import { ContentQueue } from '../run-content/content-queue-job.ts';
 import { runContentHandlers } from '../run-content/run-content-handlers.ts';
 import { ToolClient } from '../tools/tool-client.ts';
-import { createStops, type StopsOptions } from '../stops/create-stops.ts';
 import { turnStages } from '../turns/turn-stages.ts';
 import { complete } from './complete-rpc.ts';
 import { completionHandlers, type CompletionDependencies } from './completion-handlers.ts';
@@ -20,14 +21,17 @@ import { CompletionCache } from './completion-cache.ts';
 import { expiredCompletions } from './completion-system-store.ts';
 import { mostContentOfTenant } from '../bounds.ts';
 
-export interface CompletionsOptions extends Pick<StopsOptions, 'config' | 'app' | 'system' | 'findOpenRun'> {
+export interface CompletionsOptions {
+  config: ChatConfig;
+  app: Pool;
+  system: Pool;
   instance: Instance;
   peers: Peers;
   /** Silence of a provider after which the client gets a sign of life. */
   silenceMs?: number | undefined;
   refusals: CompletionDependencies['refusals'];
   /** Dependencies of turns. */
-  turns: Omit<CompletionDependencies, 'stages' | 'log' | 'bodyBudget' | 'silenceMs' | 'refusals' | 'stops'>;
+  turns: Omit<CompletionDependencies, 'stages' | 'log' | 'bodyBudget' | 'silenceMs' | 'refusals'>;
   /** The memory of agents. */
   recall: RecallStep;
   remember: RememberQueue;
@@ -37,12 +41,11 @@ const mostReasoningOfTenant = { count: 200_000, bytes: 1024 * 1024 * 1024 };
 /** About 60 MB with their indexes. */
 const mostOriginsOfTenant = { count: 200_000, bytes: Number.MAX_SAFE_INTEGER };
 
-/** Turns of clients, and of services, and what stops them. */
+/** Turns of clients, and of services. */
 export function createCompletions(shell: Shell, options: CompletionsOptions) {
   const { log, registry, bodyBudget, signer } = shell;
   const { app, system, instance, peers, silenceMs, refusals, recall, remember } = options;
   const { SECRETS_KEYRING: keyRing, DRAIN_TIMEOUT_MS: drainTimeoutMs } = options.config;
-  const { stops, idempotency, handlers, parts } = createStops(shell, options);
   const tools = new ToolClient(peers.agent, peers.memory);
   const thoughts = new ReasoningStore({ pool: app, keyRing, log });
   const signatures = new SignatureOriginStore(app);
@@ -53,12 +56,9 @@ export function createCompletions(shell: Shell, options: CompletionsOptions) {
   const stages = turnStages({
     ...{ providers, responses, signatures, thoughts, recall, remember, tools, contents, log },
   });
-  const turns = { ...options.turns, stages, stops, log, bodyBudget };
+  const turns = { ...options.turns, stages, log, bodyBudget };
   const completions = new CompletionCache({ app, instance, keyRing, log });
   return {
-    stops,
-    idempotency,
-    handlers,
     rawHandlers: {
       ...completionHandlers({ ...turns, silenceMs, refusals }),
       ...countHandlers(turns),
@@ -66,7 +66,6 @@ export function createCompletions(shell: Shell, options: CompletionsOptions) {
     },
     rpcs: { complete: complete({ ...turns, completions, signer }), embed: embed(turns) },
     parts: [
-      ...parts,
       contents,
       ...cleanUp(log, system, [expiredCompletions]),
       expiringRows({ pool: system, log, table: 'chat.thoughts', most: mostReasoningOfTenant }),

@@ -6,6 +6,7 @@ import type { Shell } from '@gatehouse/shell/shell';
 import { followTenants } from '@gatehouse/shell/tenant-changes';
 import type { ChatConfig } from '../config.ts';
 import type { FindUser } from './acting-user.ts';
+import { TenantSettingsClient } from './tenant-settings-client.ts';
 
 /** The services called by chat. It is ready once it has reached tenant and agent. */
 export function createPeers(shell: Shell, config: ChatConfig) {
@@ -18,7 +19,8 @@ export function createPeers(shell: Shell, config: ChatConfig) {
   const changes = followTenants(shell, tenant);
   const users = new UserDirectory(tenant, changes);
   const findUser: FindUser = (...query) => users.find(...query);
-  return { tenant, changes, agent, memory, findUser };
+  const settings = new TenantSettingsClient(tenant, changes);
+  return { tenant, changes, agent, memory, findUser, settings };
 }
 
 export type Peers = ReturnType<typeof createPeers>;
