@@ -148,8 +148,8 @@ describe('comments of protocols name the callers of each RPC', () => {
   for (const file of sources('services/*/src/**/*.ts'))
     for (const method of all(read(file), /\.call\(\s*'(\w+)'/g))
       callers.set(method, (callers.get(method) ?? new Set()).add(file.split('/')[1] ?? ''));
-  /** RPCs that a package calls for services: the outbox, and the watch of changes; those that release 0.3.0 alone calls. */
-  const ofPackages = new Set(['Take', 'ListChanges', 'ForgetUser', 'AgentDeleted']);
+  /** RPCs that packages call for services: the outbox, changes, the directory. And those that 0.3.0 alone calls. */
+  const ofPackages = new Set(['Take', 'ListChanges', 'ResolveUser', 'ForgetUser', 'AgentDeleted']);
   const comments = globSync('proto/gatehouse/*/v1/*.proto', { cwd: root }).flatMap((file) =>
     Array.from(read(file).matchAll(/((?: +\/\/.*\n)+) +rpc (\w+)\(/g), ([, comment = '', rpc = '']) => ({
       rpc,
