@@ -10,7 +10,7 @@ import { directSink } from './direct-sink.ts';
 import type { Shell } from './shell.ts';
 
 export interface OutboxPublisherOptions {
-  /** The `source` of the events. */
+  /** The `source` of the events, which names the locks of the relay too: no two outboxes of a service share one. */
   source: string;
   outbox: Outbox;
   config: Parameters<typeof kafkaPlace>[0] & { DATABASE_URL: string };
@@ -26,11 +26,14 @@ export interface OutboxPublisherOptions {
 
 /**
  * Publishes the outbox of a service to Kafka or, without Kafka, directly to the consuming service. Its relay has a
- * database connection of its own, since locks of partitions are of a session.
+ * database connection of its own, since locks of partitions are of a session. Throws if another outbox of the service has
+ * the source: the relays would wait for each other's locks.
  */
 export function publishOutbox(shell: Shell, options: OutboxPublisherOptions): void {
   const { source, outbox, watermarks, config } = options;
   const { log, registry, name } = shell;
+  if (shell.outboxSources.has(source)) throw new Error(`two outboxes of ${name} have the source ${source}`);
+  shell.outboxSources.add(source);
   const sink = eventSink(shell, options);
   if (sink === null) return;
   const pool = createPool({ url: config.DATABASE_URL, role: `${name}_system`, max: 1, log });

@@ -12,15 +12,20 @@ export interface PublishedChangesOptions {
   app: Pool;
   /** A pool of `<service>_system`. */
   system: Pool;
+  /** The source of the events. Default: `gatehouse/<service>`, unless the service publishes others under it. */
+  source?: string;
 }
 
 /**
  * Creates what executes the administrative changes of a service, and publishes their audit entries from its table
  * `audit_outbox` to the tenant service.
  */
-export function publishedChanges(shell: Shell, { config, app, system }: PublishedChangesOptions): Changes {
+export function publishedChanges(
+  shell: Shell,
+  { config, app, system, source: name }: PublishedChangesOptions,
+): Changes {
   const { name: service, log } = shell;
-  const outbox = new AuditOutbox(service);
+  const outbox = new AuditOutbox(service, name);
   const { source } = outbox;
   publishOutbox(shell, {
     source,

@@ -56,6 +56,8 @@ export class Shell implements ServiceBase {
   readonly connections: ConnectionCount;
   /** The consumers of topics, which `consumeTopic` adds. */
   readonly takers = new Map<string, TakeEvents>();
+  /** The sources of its outboxes, which `publishOutbox` adds. */
+  readonly outboxSources = new Set<string>();
   /** See {@link ServiceBase}. */
   readonly certificate: CertificateFiles | undefined;
   readonly #parts: Part[] = [];

@@ -4,10 +4,10 @@ import { EntryOutbox } from './entry-outbox.ts';
 
 /** The table `audit_outbox` of a service: administrative changes to publish. */
 export class AuditOutbox extends EntryOutbox<NewAuditEntry> {
-  constructor(service: string) {
+  constructor(service: string, source = `gatehouse/${service}`) {
     super({
       table: `${service}.audit_outbox`,
-      source: `gatehouse/${service}`,
+      source,
       keyOf: auditKey,
       write: writeAuditEvent,
     });

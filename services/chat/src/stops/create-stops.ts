@@ -17,7 +17,8 @@ export interface StopsOptions
 export function createStops(shell: Shell, { config, app, system, findOpenRun }: StopsOptions) {
   const { connections, log } = shell;
   const { DATABASE_URL: url } = config;
-  const changes = publishedChanges(shell, { config, app, system });
+  // Events of runs have the source `gatehouse/chat`.
+  const changes = publishedChanges(shell, { config, app, system, source: 'gatehouse/chat/audit' });
   const { idempotency } = changes;
   connections.add(url, 1);
   const pool = createPool({ url, role: 'chat_system', max: 1, log });
