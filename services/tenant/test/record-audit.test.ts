@@ -94,7 +94,11 @@ describe('events of changes', () => {
     expect(letters.map(({ origin }) => origin)).not.toContain('old');
   });
 
-  it('is for the agent service alone', async () => {
-    await expect(record([], 'chat')).rejects.toMatchObject({ code: 'caller_not_allowed' });
+  it.each(['agent', 'chat', 'memory', 'webhook'])('is for %s, which publishes changes', async (caller) => {
+    await record([], caller);
+  });
+
+  it('is for no service that publishes none', async () => {
+    await expect(record([], 'analytics')).rejects.toMatchObject({ code: 'caller_not_allowed' });
   });
 });
