@@ -124,7 +124,7 @@ describe('the document', () => {
     const found = new Set(
       [...JSON.stringify(document).matchAll(/"format":"([^"]+)"/g)].map(([, name]) => name),
     );
-    expect([...found].sort()).toEqual(['date-time', 'uri', 'uuid']);
+    expect([...found].sort()).toEqual(['date-time', 'email', 'uri', 'uuid']);
   });
 
   it('requires the acting user for cookies and logins, and nowhere else', () => {

@@ -44,7 +44,7 @@ it('shows each service with its replicas, outboxes, jobs and dead letters', asyn
     agent: ['audit_outbox', 'alert_outbox'],
     analytics: [],
     memory: ['audit_outbox'],
-    chat: ['outbox', 'alert_outbox'],
+    chat: ['outbox', 'audit_outbox', 'alert_outbox'],
     webhook: ['audit_outbox'],
   });
   expect(of(found, 'agent')?.outboxes?.[0]).toMatchObject({ dead_letters: 1 });

@@ -25,6 +25,7 @@ import { RecallStep } from '../src/memory/recall.ts';
 import { ProviderRegistry } from '../src/providers/registry.ts';
 import type { EndRow } from '../src/recording/run-rows.ts';
 import { RunTelemetry } from '../src/recording/run-telemetry.ts';
+import { RunStops } from '../src/stops/run-stops.ts';
 import { ToolSet } from '../src/tools/tool-set.ts';
 import { turnStages, type StageDependencies } from '../src/turns/turn-stages.ts';
 
@@ -120,6 +121,7 @@ export class CompletionServer {
       agents: { resolve: (_actor: unknown, key: string) => Promise.resolve(this.agents.get(key) ?? null) },
       settings: { getForKey: () => Promise.resolve(open), peekForKey: () => open },
       stages: this.#stages(telemetry),
+      stops: new RunStops(),
       answers: new AnswerBudget(budget),
       bodyBudget: new BodyBudget(budget),
       silenceMs: 100,
