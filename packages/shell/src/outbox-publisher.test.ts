@@ -19,7 +19,14 @@ it('refuses a second outbox of the same source, whose relay would wait for the l
   const publish = (source: string): void => {
     const config = { KAFKA_PREFIX: '', DATABASE_URL: 'postgres://127.0.0.1:1/none' };
     const outbox = new AuditOutbox('chat', source);
-    publishOutbox(shell, { source, outbox, config, topic: topics.audit, watermarks: false, consumer: ['none:1'] });
+    publishOutbox(shell, {
+      source,
+      outbox,
+      config,
+      topic: topics.audit,
+      watermarks: false,
+      consumer: ['none:1'],
+    });
   };
   publish('gatehouse/chat');
   publish('gatehouse/chat/audit');
