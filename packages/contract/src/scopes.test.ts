@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { grants, roles, scopes, scopesOf, type Scope } from './scopes.ts';
+import { grants, possibleScopes, roles, scopes, scopesOf, type Scope } from './scopes.ts';
 
 describe('scopes', () => {
   it.each<[readonly Scope[], Scope, boolean]>([
@@ -28,7 +28,9 @@ describe('scopes', () => {
   });
 
   it('of the roles are those of the contract', () => {
-    expect(scopesOf('admin')).toEqual(scopes);
+    expect(scopesOf('admin')).toEqual(scopes.filter((scope) => scope !== 'scim.write'));
+    expect(possibleScopes('admin')).toEqual(scopes);
+    expect(possibleScopes('user')).toEqual(scopesOf('user'));
     expect(scopesOf('owner')).toEqual(['transfers.write']);
     expect([...scopesOf('user')].sort()).toEqual(
       [

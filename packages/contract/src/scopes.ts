@@ -18,6 +18,7 @@ export const scopes = [
   'transfers.write',
   'users.write',
   'runs.write',
+  'scim.write',
 ] as const;
 export type Scope = (typeof scopes)[number];
 
@@ -35,9 +36,17 @@ const roleScopes: Record<Role, readonly Scope[]> = {
   ],
 };
 
-/** The default scopes of a role; a key may have fewer, never more. */
-export function scopesOf(role: Role): readonly Scope[] {
+/** Keys have these scopes only if their `scopes` name them. */
+const namedScopes: ReadonlySet<Scope> = new Set<Scope>(['scim.write']);
+
+/** All scopes that keys of a role may have. */
+export function possibleScopes(role: Role): readonly Scope[] {
   return roleScopes[role];
+}
+
+/** The default scopes of a role. */
+export function scopesOf(role: Role): readonly Scope[] {
+  return roleScopes[role].filter((scope) => !namedScopes.has(scope));
 }
 
 /** Whether the granted scopes include the wanted one. A `.write` scope includes `.read`. */

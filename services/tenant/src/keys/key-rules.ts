@@ -1,4 +1,11 @@
-import { grants, scopes as allScopes, scopesOf, type Role, type Scope } from '@gatehouse/contract/scopes';
+import {
+  grants,
+  possibleScopes,
+  scopes as allScopes,
+  scopesOf,
+  type Role,
+  type Scope,
+} from '@gatehouse/contract/scopes';
 import { AppError } from '@gatehouse/kit/errors';
 
 /**
@@ -6,19 +13,19 @@ import { AppError } from '@gatehouse/kit/errors';
  * its role. Returns each scope once, in the order of `packages/contract`.
  */
 export function scopesForNewKey(role: Role, requested: readonly Scope[] | undefined): readonly Scope[] {
-  const allowed = scopesOf(role);
+  const allowed = possibleScopes(role);
   const beyond = requested?.find((scope) => !allowed.includes(scope));
   if (beyond !== undefined) {
     throw new AppError('invalid_value', `A key with the role ${role} cannot have the scope ${beyond}.`, {
       param: 'scopes',
     });
   }
-  return allScopes.filter((scope) => (requested ?? allowed).includes(scope));
+  return allScopes.filter((scope) => (requested ?? scopesOf(role)).includes(scope));
 }
 
 /** A key's scopes now: its stored scopes without those that its role has lost since. */
 export function effectiveScopes(role: Role, stored: readonly Scope[]): readonly Scope[] {
-  return stored.filter((scope) => scopesOf(role).includes(scope));
+  return stored.filter((scope) => possibleScopes(role).includes(scope));
 }
 
 /** The actions allowed to a key. */
@@ -28,9 +35,15 @@ export interface Power {
   userId: string | null;
 }
 
-/** Checks that a key creates no key with more power than its own. Throws `scope_missing` or `user_mismatch`. */
+/**
+ * Checks that a key creates no key with more power than its own: `scim.write` does nothing that `users.write` can't.
+ * Throws `scope_missing` or `user_mismatch`.
+ */
 export function assertMayGive(giver: Power, requested: Power): void {
-  const missing = requested.scopes.find((scope) => !grants(giver.scopes, scope));
+  const missing = requested.scopes.find(
+    (scope) =>
+      !grants(giver.scopes, scope) && !(scope === 'scim.write' && grants(giver.scopes, 'users.write')),
+  );
   if (missing !== undefined) {
     throw new AppError('scope_missing', `The API key lacks the scope ${missing}, so it cannot grant it.`, {
       param: 'scopes',
