@@ -63,7 +63,7 @@ const tenant: Record<string, Table> = {
   },
   // Members of groups have the sides that gave their groups; names of groups are settings of a tenant.
   group_members: { neutral: 'group_id person_id tenant_id sources' },
-  groups: { neutral: 'id tenant_id name folded external_id members created_at' },
+  groups: { neutral: 'id tenant_id name folded external_id members created_at updated_at is_scim' },
   issuer_logouts: { personal: 'iss sub sid', neutral: 'id ended_at' },
   limit_holders: { neutral: 'id seen_at' },
   limit_holds: { neutral: 'holder_id tenant_id subject_id resource window_start amount sequence spare' },
@@ -105,7 +105,7 @@ const tenant: Record<string, Table> = {
   tenants: {
     neutral: `id slug name status limits budget allowed_models timezone retention_days previews_enabled
       previews_max_chars content_full memory_limits created_at updated_at user_keys_enabled user_keys_max user_keys_max_days
-      budget_timezone acting_users`,
+      budget_timezone acting_users scim_user_id`,
   },
   token_revocations: {
     ...{ personal: 'issuer iss sub', brief: 'refresh_token' },
@@ -121,10 +121,10 @@ const tenant: Record<string, Table> = {
       created_at finished_at`,
   },
   used_tokens: { neutral: 'token_sha256 expires_at' },
-  user_directories: { neutral: 'tenant_id users groups' },
+  user_directories: { neutral: 'tenant_id users groups scim_users' },
   user_names: { personal: 'folded alias', neutral: 'tenant_id person_id' },
   users: {
-    personal: 'user_id display_name display_folded emails external_id',
+    personal: 'user_id display_name display_folded emails external_id scim scim_email',
     neutral: 'id tenant_id source blocked_by is_blocked created_at updated_at last_seen_at',
   },
   user_deletion_services: { neutral: 'deletion_id tenant_id service counts attempted_at completed_at' },

@@ -249,6 +249,7 @@ describe('tenants', () => {
       previews: { max_chars: 500 },
       user_keys: { enabled: true, max: 5, max_days: 90 },
       acting_users: 'any',
+      scim_user_id: 'externalId',
     });
     expect(createTenant.parse({ slug: 'a', name: 'A', previews: { enabled: false } }).previews).toEqual({
       enabled: false,

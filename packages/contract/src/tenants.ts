@@ -75,6 +75,14 @@ export const actingUsers = z
   );
 export type ActingUsers = z.output<typeof actingUsers>;
 
+/** The user ids of users that SCIM makes. */
+export const scimUserId = z
+  .enum(['externalId', 'userName'])
+  .describe(
+    'The attribute of SCIM that becomes the `user_id` of a new user; the other one becomes an alias. Without `externalId`, it is `userName`',
+  );
+export type ScimUserId = z.output<typeof scimUserId>;
+
 /** Keys made by users for themselves. */
 const userKeyFields = {
   enabled: z.boolean(),
@@ -104,6 +112,7 @@ export const tenant = z.strictObject({
     .strictObject({ enabled: z.boolean(), max: z.int(), max_days: z.int() })
     .describe('Whether users make keys for themselves, how many each, and for how many days at most'),
   acting_users: actingUsers,
+  scim_user_id: scimUserId,
   created_at: utcTime,
   updated_at: utcTime,
 });
@@ -141,6 +150,7 @@ export const createTenant = z.strictObject({
   content: content.optional().describe('`previews`, unless `previews.enabled` is `false`'),
   user_keys: userKeys.default({ enabled: true, max: 5, max_days: 90 }),
   acting_users: actingUsers.default('any'),
+  scim_user_id: scimUserId.default('externalId'),
 });
 export type CreateTenant = z.output<typeof createTenant>;
 
@@ -152,6 +162,7 @@ export const patchTenant = z
     content,
     user_keys: z.strictObject(userKeyFields).partial(),
     acting_users: actingUsers,
+    scim_user_id: scimUserId,
   })
   .partial();
 export type PatchTenant = z.output<typeof patchTenant>;
@@ -163,6 +174,7 @@ const adminSettings = {
   content: true,
   user_keys: true,
   acting_users: true,
+  scim_user_id: true,
 } as const;
 export const adminTenantSettings = tenant.pick(adminSettings);
 export type AdminTenantSettings = z.output<typeof adminTenantSettings>;
@@ -198,11 +210,15 @@ export const tenantExample = {
   content: 'previews',
   user_keys: { enabled: true, max: 5, max_days: 90 },
   acting_users: 'any',
+  scim_user_id: 'externalId',
   created_at: '2026-01-10T08:00:00.000Z',
   updated_at: '2026-01-10T08:00:00.000Z',
 };
 
-const settingsExample = pick(tenantExample, 'timezone', 'previews', 'content', 'user_keys', 'acting_users');
+const settingsExample = pick(
+  tenantExample,
+  ...(['timezone', 'previews', 'content', 'user_keys', 'acting_users', 'scim_user_id'] as const),
+);
 const settingsRoute = routesWith({
   service: 'tenant',
   access: scope('keys.write'),

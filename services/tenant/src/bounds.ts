@@ -53,6 +53,11 @@ export const maxGroupsOfUser = 100;
 /** Aliases of a user; more are refused. */
 export const maxAliases = 8;
 
+/** Users with one value of a filter of SCIM; more get 400 `tooMany`. */
+export const maxFound = 1_000;
+/** Members in an answer of SCIM: a page ends before it, and of a larger group the first ones are shown. */
+export const maxShownMembers = 10_000;
+
 // Limits and leases.
 
 /** Counts cost nothing: a coding agent sends 35 at once when it starts. But a tenant may have any number of keys. */

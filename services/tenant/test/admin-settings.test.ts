@@ -22,6 +22,7 @@ describe('the settings of a tenant', () => {
       content: 'previews',
       user_keys: { enabled: true, max: 5, max_days: 90 },
       acting_users: 'any',
+      scim_user_id: 'externalId',
     };
     expect((await get(tenant.admin)).body).toEqual(defaults);
     const body = {
@@ -36,6 +37,7 @@ describe('the settings of a tenant', () => {
         content: 'off',
         user_keys: { enabled: true, max: 2, max_days: 7 },
         acting_users: 'any',
+        scim_user_id: 'externalId',
       },
     ]);
     expect((await get(tenant.admin)).body).toEqual(changed.body);

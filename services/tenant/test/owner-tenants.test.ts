@@ -35,6 +35,7 @@ describe('creating a tenant', () => {
       content: 'previews',
       user_keys: { enabled: true, max: 5, max_days: 90 },
       acting_users: 'any',
+      scim_user_id: 'externalId',
       created_at: expect.any(String),
       updated_at: expect.any(String),
     });

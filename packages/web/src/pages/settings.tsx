@@ -20,6 +20,11 @@ const actingUsers = {
   known: 'users of the directory',
 };
 
+const scimUserIds = {
+  externalId: 'externalId',
+  userName: 'userName',
+};
+
 /** The settings of the tenant for its admins. */
 export function Settings() {
   const known = useAnswer('GET /v1/tenant/settings', {});
@@ -29,7 +34,8 @@ export function Settings() {
 /** The fields as text. */
 type Draft = ReturnType<typeof draftOf>;
 
-function draftOf({ timezone, content, previews, user_keys: keys, acting_users: users }: AdminTenantSettings) {
+function draftOf({ user_keys: keys, previews, ...settings }: AdminTenantSettings) {
+  const { timezone, content, acting_users: users, scim_user_id: scimUserId } = settings;
   return {
     timezone,
     content,
@@ -38,18 +44,20 @@ function draftOf({ timezone, content, previews, user_keys: keys, acting_users: u
     keysEach: String(keys.max),
     days: String(keys.max_days),
     users,
+    scimUserId,
   };
 }
 
 /** The members changed by the person: others may have been changed elsewhere. */
 function changesOf(before: Draft, draft: Draft): PatchOwnSettings {
   const isChanged = (name: keyof Draft): boolean => draft[name] !== before[name];
-  const { timezone, content, chars, keys, keysEach, days, users } = draft;
+  const { timezone, content, chars, keys, keysEach, days, users, scimUserId } = draft;
   return {
     ...(isChanged('timezone') && { timezone }),
     ...(isChanged('content') && { content }),
     ...(isChanged('chars') && { previews: { max_chars: Number(chars) } }),
     ...(isChanged('users') && { acting_users: users }),
+    ...(isChanged('scimUserId') && { scim_user_id: scimUserId }),
     user_keys: {
       ...(isChanged('keys') && { enabled: keys === 'on' }),
       ...(isChanged('keysEach') && { max: Number(keysEach) }),
@@ -102,6 +110,12 @@ function SettingsForm({ settings }: { settings: AdminTenantSettings }) {
           {...field('users')}
           options={actingUsers}
           hint="Runs that this excludes are refused. With any user, a key without a bound user may name anyone"
+        />
+        <Choice
+          label="User id of new users from SCIM"
+          {...field('scimUserId')}
+          options={scimUserIds}
+          hint="The other one becomes an alias"
         />
       </ActionForm>
       <p role="status">{note}</p>

@@ -44,6 +44,7 @@ export function ownerTenantHandlers(tenants: TenantSystemStore, changes: Changes
         ...changedTexts(newTexts, body),
         userKeys: body.user_keys,
         actingUsers: body.acting_users,
+        scimUserId: body.scim_user_id,
       };
       const { text, key: firstKey } = newApiKey({
         ...{ tenantId: newTenant.id, name: 'First admin key', role: 'admin' as const },

@@ -9,7 +9,7 @@ export const tenantColumns = `
   json_build_object('enabled', previews_enabled, 'max_chars', previews_max_chars) as previews,
   content_full as "contentFull",
   json_build_object('enabled', user_keys_enabled, 'max', user_keys_max, 'max_days', user_keys_max_days) as "userKeys",
-  acting_users as "actingUsers",
+  acting_users as "actingUsers", scim_user_id as "scimUserId",
   created_at as "createdAt", updated_at as "updatedAt"`;
 
 /** Null when there is no tenant of this id, or the connection doesn't reach it. */
@@ -39,17 +39,17 @@ export async function lockAndChange(
 export async function updateOwnSettings(
   db: Queryable,
   id: string,
-  { timezone, previews, contentFull, userKeys, actingUsers }: TenantSettings,
+  { timezone, previews, contentFull, userKeys, actingUsers, scimUserId }: TenantSettings,
 ): Promise<Tenant> {
   return db.one<Tenant>(
     `update tenant.tenants set timezone = $2, previews_enabled = $3, previews_max_chars = $4,
        user_keys_enabled = $5, user_keys_max = $6, user_keys_max_days = $7, content_full = $8,
-       acting_users = $9, updated_at = now()
+       acting_users = $9, scim_user_id = $10, updated_at = now()
      where id = $1
      returning ${tenantColumns}`,
     [
       ...[id, timezone, previews.enabled, previews.max_chars],
-      ...[userKeys.enabled, userKeys.max, userKeys.max_days, contentFull, actingUsers],
+      ...[userKeys.enabled, userKeys.max, userKeys.max_days, contentFull, actingUsers, scimUserId],
     ],
   );
 }

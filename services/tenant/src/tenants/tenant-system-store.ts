@@ -95,8 +95,8 @@ async function insertTenant(db: Queryable, tenant: NewTenant): Promise<Tenant> {
     `insert into tenant.tenants
        (id, slug, name, status, limits, budget, allowed_models, timezone, retention_days, previews_enabled,
         previews_max_chars, memory_limits, user_keys_enabled, user_keys_max, user_keys_max_days, content_full,
-        acting_users)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+        acting_users, scim_user_id)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
      returning ${tenantColumns}`,
     [tenant.id, ...settingValues(tenant)],
   );
@@ -113,7 +113,8 @@ async function updateTenant(
        slug = $2, name = $3, status = $4, limits = $5, budget = $6, allowed_models = $7, timezone = $8,
        retention_days = $9, previews_enabled = $10, previews_max_chars = $11, memory_limits = $12,
        user_keys_enabled = $13, user_keys_max = $14, user_keys_max_days = $15, content_full = $16,
-       acting_users = $17, updated_at = now(), budget_timezone = case when $18 then $8 else budget_timezone end
+       acting_users = $17, scim_user_id = $18, updated_at = now(),
+       budget_timezone = case when $19 then $8 else budget_timezone end
      where id = $1
      returning ${tenantColumns}`,
     [id, ...settingValues(settings), setsTimezone],
@@ -128,6 +129,6 @@ function settingValues(settings: TenantSettings): unknown[] {
     ...[settings.allowedModels, settings.timezone, settings.retentionDays],
     ...[previews.enabled, previews.max_chars, settings.memoryLimits],
     ...[userKeys.enabled, userKeys.max, userKeys.max_days, settings.contentFull],
-    settings.actingUsers,
+    ...[settings.actingUsers, settings.scimUserId],
   ];
 }

@@ -20,15 +20,18 @@ export function showTenant(tenant: Tenant): tenants.Tenant {
     content: contentOf(tenant),
     user_keys: tenant.userKeys,
     acting_users: tenant.actingUsers,
+    scim_user_id: tenant.scimUserId,
     created_at: tenant.createdAt.toISOString(),
     updated_at: tenant.updatedAt.toISOString(),
   };
 }
 
 export function showOwnSettings(tenant: Tenant): tenants.AdminTenantSettings {
-  const { timezone, previews, userKeys, actingUsers } = tenant;
-  const content = contentOf(tenant);
-  return { timezone, previews, content, user_keys: userKeys, acting_users: actingUsers };
+  const { timezone, previews } = tenant;
+  return {
+    ...{ timezone, previews, content: contentOf(tenant), user_keys: tenant.userKeys },
+    ...{ acting_users: tenant.actingUsers, scim_user_id: tenant.scimUserId },
+  };
 }
 
 function isEmpty(fields: object): boolean {

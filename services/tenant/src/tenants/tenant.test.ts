@@ -16,6 +16,7 @@ const current: TenantSettings = {
   contentFull: false,
   userKeys: { enabled: true, max: 5, max_days: 90 },
   actingUsers: 'any',
+  scimUserId: 'externalId',
 };
 
 describe('patching the settings of a tenant', () => {

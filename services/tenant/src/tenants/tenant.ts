@@ -1,6 +1,7 @@
 import type { Budget, Limits } from '@gatehouse/contract/keys';
 import type {
   ActingUsers,
+  ScimUserId,
   Content,
   MemoryLimits,
   PatchTenant,
@@ -30,6 +31,7 @@ export interface TenantSettings {
   contentFull: boolean;
   userKeys: UserKeys;
   actingUsers: ActingUsers;
+  scimUserId: ScimUserId;
 }
 
 export interface NewTenant extends TenantSettings {
@@ -98,5 +100,6 @@ export function patchSettings(current: TenantSettings, patch: PatchTenant): Tena
       max_days: userKeys?.max_days ?? current.userKeys.max_days,
     },
     actingUsers: patch.acting_users ?? current.actingUsers,
+    scimUserId: patch.scim_user_id ?? current.scimUserId,
   };
 }

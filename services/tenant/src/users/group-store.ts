@@ -42,7 +42,8 @@ export async function groupIds(
   return new Set(rows.map(({ id }) => id));
 }
 
-async function countGroups(db: Queryable, tenantId: string, added: number): Promise<void> {
+/** Counts new groups of a tenant. Throws `limit_reached`. */
+export async function countGroups(db: Queryable, tenantId: string, added: number): Promise<void> {
   const { groups } = await db.one<{ groups: number }>(
     'update tenant.user_directories set groups = groups + $2 where tenant_id = $1 returning groups',
     [tenantId, added],

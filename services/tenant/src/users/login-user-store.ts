@@ -18,7 +18,7 @@ export interface LoginUser {
 
 /**
  * Writes the user of a login: the name if logins alone have written it, and the groups of the claim in place of those of
- * earlier logins. A user with an `external_id` gets groups from its identity provider alone. A value of the
+ * earlier logins. A user known to SCIM gets groups from it alone. A value of the
  * claim is the external id of a group, else its name. Beyond a bound of users or groups the rest is left out: no login
  * fails for it. Throws `user_blocked`.
  */
@@ -27,7 +27,7 @@ export async function noteLogin(db: Queryable, keyRing: KeyRing, login: LoginUse
   const before = await findUser(db, tenantId, formsOf(keyRing, { tenantId, name: userId }));
   if (before !== null && before.blockedBy.length > 0)
     throw new AppError('user_blocked', 'Your user is blocked in this tenant.');
-  const isProvisioned = before !== null && before.externalId !== null;
+  const isProvisioned = before !== null && (before.scim !== null || before.externalId !== null);
   const values = isProvisioned || login.groups === null ? null : groupNamesIn(login.groups);
   const isNamed = before !== null && (before.source !== 'login' || before.displayName === displayName);
   if (isNamed && (values === null || (await hasGroups(db, before, { tenantId, values })))) return;

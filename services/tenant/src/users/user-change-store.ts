@@ -65,7 +65,10 @@ export async function changeUser(
     await insertNames(db, { tenantId, id, names: [{ folded: foldedName(name), alias: null }] });
   }
   if (fields.aliases !== undefined)
-    await replaceAliases(db, keyRing, { tenantId, id, userId, aliases: fields.aliases });
+    await replaceAliases(db, keyRing, {
+      ...{ tenantId, id, userId },
+      aliases: [...scimNames(before), ...fields.aliases],
+    });
   if (fields.groups !== undefined) {
     const groups = await groupIds(db, tenantId, fields.groups);
     await replaceGroups(db, { tenantId, personId: id, source, groups });
@@ -77,6 +80,12 @@ export async function changeUser(
   });
   if (blockedBy.length > 0) await endSessionsOf(db, tenantId, await foldedNamesOf(db, id));
   return { before: before?.userId === null ? null : before, after: await readUser(db, id) };
+}
+
+/** The names by which SCIM knows a user: these stay. */
+function scimNames(user: User | null): string[] {
+  if (user === null || user.scim === null) return [];
+  return [user.scim.userName, ...(user.externalId === null ? [] : [user.externalId])];
 }
 
 /** A side lifts its own block alone. */

@@ -6,13 +6,12 @@ import { orNotFound, pathParameter } from '@gatehouse/http/resource';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { Change } from '@gatehouse/audited-changes/audit-entry';
 import type { z } from 'zod';
-import { revokeApiKey } from '../keys/api-key-store.ts';
-import { keyRevoked } from '../keys/key-views.ts';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
 import { changeUser, forgetUser, formsOf, type NamedUser } from './user-change-store.ts';
 import type { GroupStore } from './group-store.ts';
+import { revokeKeysOf } from './user-keys-store.ts';
 import { foldedGroup, foldedName } from './user.ts';
-import { findUser, foldedNamesOf, keysOf, lockUsers, type UserStore } from './user-store.ts';
+import { findUser, foldedNamesOf, lockUsers, type UserStore } from './user-store.ts';
 import { showGroup, showUser, userAudit } from './user-views.ts';
 
 const what = 'user';
@@ -86,12 +85,8 @@ async function deleteNamed(
   const { tenantId, name } = named;
   await lockUsers(db, tenantId);
   const user = orNotFound(await findUser(db, tenantId, formsOf(keyRing, named)), what);
-  const revoked: Change[] = [];
-  if (user.blockedBy.length > 0)
-    for (const id of await keysOf(db, tenantId, [foldedName(name), ...(await foldedNamesOf(db, user.id))])) {
-      const changed = await revokeApiKey(db, id);
-      revoked.push(...(changed === null ? [] : keyRevoked(changed)));
-    }
+  const names = [foldedName(name), ...(await foldedNamesOf(db, user.id))];
+  const revoked = user.blockedBy.length === 0 ? [] : await revokeKeysOf(db, tenantId, names);
   if (user.userId === null) return revoked;
   await forgetUser(db, keyRing, { tenantId, user });
   return [...revoked, userAudit(keyRing, tenantId).deleted(user)];

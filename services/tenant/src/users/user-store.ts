@@ -15,7 +15,7 @@ export interface UserFilter extends PageRequest {
 }
 
 /** Columns of a user under their names in `User`. */
-const userColumns = `
+export const userColumns = `
   u.id, u.user_id as "userId",
   array(select n.alias from tenant.user_names n where n.person_id = u.id and n.alias is not null
     order by n.folded) as aliases,
@@ -23,7 +23,7 @@ const userColumns = `
   array(select g.name from tenant.group_members m cross join lateral (
     select name, folded from tenant.groups where id = m.group_id limit 1) g
     where m.person_id = u.id order by g.folded) as groups,
-  u.blocked_by as "blockedBy", u.source, u.external_id as "externalId", u.created_at as "createdAt",
+  u.blocked_by as "blockedBy", u.source, u.external_id as "externalId", u.scim, u.created_at as "createdAt",
   u.updated_at as "updatedAt", u.last_seen_at as "lastSeenAt"`;
 
 /**
@@ -223,7 +223,7 @@ export async function deleteNames(db: Queryable, id: string, names: readonly str
 export async function clearUser(db: Queryable, id: string): Promise<void> {
   await db.query(
     `update tenant.users set user_id = null, display_name = null, emails = '{}', external_id = null,
-       last_seen_at = null, updated_at = now()
+       scim = null, last_seen_at = null, updated_at = now()
      where id = $1`,
     [id],
   );

@@ -5,6 +5,22 @@ import type { KeyRing } from '@gatehouse/secrets/key-ring';
 export type UserSource = ShownUser['source'];
 export type Blocker = ShownUser['blocked_by'][number];
 
+/** Attributes of a user as SCIM has them, as far as the directory has no others for them. */
+export interface ScimAttributes {
+  userName: string;
+  name: Readonly<Record<string, string>> | null;
+  emails: readonly ScimEmail[];
+  /** The folded address that filters compare. */
+  email: string | null;
+}
+
+export interface ScimEmail {
+  value: string;
+  type?: string;
+  primary?: boolean;
+  display?: string;
+}
+
 /** A user of the directory. */
 export interface User {
   id: string;
@@ -18,6 +34,8 @@ export interface User {
   blockedBy: readonly Blocker[];
   source: UserSource;
   externalId: string | null;
+  /** Null for a user unknown to SCIM. */
+  scim: ScimAttributes | null;
   createdAt: Date;
   updatedAt: Date;
   lastSeenAt: Date | null;
