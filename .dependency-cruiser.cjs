@@ -32,7 +32,7 @@ const rooms = {
   ],
   tenant: [
     ...['shared', 'limits', 'keys', 'users', 'issuers', 'sessions', 'device-logins', 'provider-keys'],
-    ...['policies', 'tenants'],
+    ...['policies', 'tenants', 'scim'],
     ...['audit', 'deletions', 'transfers', 'system'],
   ],
   analytics: ['shared', 'usage', 'traces', 'rollups', 'daily-rollups', 'retention', 'forgetting', 'ingest'],
