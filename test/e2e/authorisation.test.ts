@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { formData } from '@gatehouse/contract/route';
 import { routes, type Route } from '@gatehouse/contract/routes';
+import { isScimTarget } from '@gatehouse/contract/scim';
 import { grants, scopesOf, type Role, type Scope } from '@gatehouse/contract/scopes';
 import { newId } from '@gatehouse/kit/ids';
 import { openGateway } from '@gatehouse/test/open-gateway';
@@ -22,6 +23,7 @@ beforeAll(async () => {
   keys['user'] = own.userKey;
   keys['chat only'] = await makeKey('user', ['chat']);
   keys['keys.write only'] = await makeKey('admin', ['keys.write']);
+  keys['scim.write only'] = await makeKey('admin', ['scim.write']);
   keys['nothing'] = await makeKey('admin', []);
 });
 afterAll(async () => gateway.stop());
@@ -37,6 +39,7 @@ const holders: Record<string, { role: Role; scopes: readonly Scope[] }> = {
   user: { role: 'user', scopes: scopesOf('user') },
   'chat only': { role: 'user', scopes: ['chat'] },
   'keys.write only': { role: 'admin', scopes: ['keys.write'] },
+  'scim.write only': { role: 'admin', scopes: ['scim.write'] },
   nothing: { role: 'admin', scopes: [] },
 };
 
@@ -75,7 +78,12 @@ const unknownField = {
 };
 
 /** The body of an error of a route, for a client that shows no other dialect by its headers. */
-function errorOf({ dialects = ['chat'] }: Route, type: string, code: string): object {
+function errorOf({ path, dialects = ['chat'] }: Route, type: string, code: string): object {
+  if (isScimTarget(path))
+    return {
+      schemas: ['urn:ietf:params:scim:api:messages:2.0:Error'],
+      ...{ status: expect.any(String), detail: expect.any(String) },
+    };
   const ofOpenAi = {
     error: { message: expect.any(String), type, code, param: null, request_id: expect.any(String) },
   };

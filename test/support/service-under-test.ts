@@ -2,6 +2,7 @@ import { expect } from '@jest/globals';
 import { dryRunShape } from '@gatehouse/contract/dry-run';
 import { RouteMatcher } from '@gatehouse/contract/match';
 import { routes } from '@gatehouse/contract/routes';
+import { isScimTarget } from '@gatehouse/contract/scim';
 import { RpcClient, type RpcOptions, type RpcStub } from '@gatehouse/grpc/client';
 import type { Principal } from '@gatehouse/identity/principal';
 import type { Signer } from '@gatehouse/identity/signer';
@@ -50,6 +51,14 @@ const errorShape = z.strictObject({
     param: z.string().nullable(),
     request_id: z.string().min(1),
   }),
+});
+
+/** The errors of SCIM (RFC 7644, section 3.12). */
+const scimErrorShape = z.strictObject({
+  schemas: z.tuple([z.literal('urn:ietf:params:scim:api:messages:2.0:Error')]),
+  status: z.string().regex(/^[45]\d\d$/),
+  scimType: z.string().optional(),
+  detail: z.string().min(1),
 });
 
 /**
@@ -192,7 +201,8 @@ function readAnswer(
   { status, text }: { status: number; text: string },
 ): unknown {
   const match = matcher.match(method, path.split('?', 1)[0] ?? '');
-  if (status >= 400 || match.kind !== 'route') return errorShape.parse(JSON.parse(text));
+  if (status >= 400 || match.kind !== 'route')
+    return (isScimTarget(path) ? scimErrorShape : errorShape).parse(JSON.parse(text));
   const { response } = match.route;
   expect([response.status, response.also]).toContain(status);
   const isDryRun = new URLSearchParams(path.split('?', 2)[1]).get('dry_run') === 'true';

@@ -18,7 +18,8 @@ it.each([
   expect(isClosedToRelay(method, path)).toBe(expected || path.startsWith('/internal'));
 });
 
-it('closes all of /internal to the relay, and what is only called alike not', () => {
+it('closes all of /internal and /scim to the relay, and what is only called alike not', () => {
+  expect(isClosedToRelay('GET', '/scim/v2/Users')).toBe(true);
   expect(['/internal', '/internal/', '/internal/x'].map((path) => isClosedToRelay('GET', path))).toEqual([
     true,
     true,

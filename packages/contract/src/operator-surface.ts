@@ -19,11 +19,11 @@ export function isOperatorSurface(method: string, path: string): boolean {
 }
 
 /**
- * Whether the browser relay rejects a request: paths of the owner and of the operator surface, whether or not they
- * exist.
+ * Whether the browser relay rejects a request: paths of the owner, of identity providers and of the operator surface,
+ * whether or not they exist.
  */
 export function isClosedToRelay(method: string, path: string): boolean {
-  return isAtOrUnder(path, '/internal') || isOperatorSurface(method, path);
+  return isAtOrUnder(path, '/internal') || isAtOrUnder(path, '/scim') || isOperatorSurface(method, path);
 }
 
 export function isAtOrUnder(path: string, area: string): boolean {

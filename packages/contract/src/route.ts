@@ -183,6 +183,7 @@ const administrativeScopes: ReadonlySet<Scope> = new Set<Scope>([
   'mcp.write',
   'runs.write',
   'policies.write',
+  'scim.write',
   'transfers.write',
   'users.write',
   'webhooks.write',

@@ -4,6 +4,7 @@ import { consoleRoutes, relayId } from './console.ts';
 import { isOperatorSurface } from './operator-surface.ts';
 import { pageFilesId, webRoutes } from './pages.ts';
 import { routes } from './routes.ts';
+import { isScimTarget } from './scim.ts';
 import { scopes } from './scopes.ts';
 
 describe('the route table', () => {
@@ -44,7 +45,7 @@ describe('the route table', () => {
     for (const { access, path } of routes) {
       expect(path.startsWith('/internal/v1/owner/')).toBe(access.kind === 'owner');
       expect(path).toMatch(
-        /^\/(internal\/v1\/owner|v1|v1beta|openai|health|api\/hello|openapi\.json|api-docs|app|login|logout|device)?(\/|$)/,
+        /^\/(internal\/v1\/owner|v1|v1beta|scim\/v2|openai|health|api\/hello|openapi\.json|api-docs|app|login|logout|device)?(\/|$)/,
       );
     }
   });
@@ -169,10 +170,11 @@ describe('the route table', () => {
   });
 
   it('refuses unknown fields in every body and query that it describes', () => {
-    // The query of a callback is made by the provider, and clients of other APIs and of OAuth send theirs.
+    // The query of a callback is made by the provider, and clients of other APIs, of OAuth and of SCIM send theirs.
     const ours = routes.filter(
-      ({ id, dialects, passThrough, oauthErrors }) =>
-        !id.endsWith('.callback') && dialects === undefined && !passThrough && oauthErrors === undefined,
+      ({ id, path, dialects, passThrough, oauthErrors }) =>
+        ![id.endsWith('.callback'), isScimTarget(path), passThrough].includes(true) &&
+        [dialects, oauthErrors].every((foreign) => foreign === undefined),
     );
     for (const { body, query } of ours) {
       for (const shape of [body, query].filter((candidate) => candidate !== undefined)) {

@@ -35,6 +35,7 @@ import * as providerKeys from './provider-keys.ts';
 import * as responses from './responses.ts';
 import * as ownKeys from './personal-keys.ts';
 import * as runStops from './run-stops.ts';
+import { scimRoutes } from './scim.ts';
 import * as sessions from './sessions.ts';
 import * as tenants from './tenants.ts';
 import * as traceContent from './trace-content.ts';
@@ -112,6 +113,7 @@ export const routes: readonly Route[] = [
   ...sessions.pageRoutes,
   ...deviceLogins.pageRoutes,
   ...loginLinks.pageRoutes,
+  ...scimRoutes,
   ...consoleRoutes,
   ...webRoutes,
 ];

@@ -232,7 +232,7 @@ class RouteServer {
     if (table === undefined || !prefersCsv(accept)) {
       const text = await textOf(body, tenantId);
       const varies = table !== undefined && variesByAccept;
-      return { text, headers: { ...headers, ...varies, 'content-type': 'application/json' } };
+      return { text, headers: { 'content-type': 'application/json', ...headers, ...varies } };
     }
     const hasMark = queryOf(url)['bom'] !== 'false';
     const written = await csvPage(table, body as ListPage, { route, url, hasMark, tenantId });

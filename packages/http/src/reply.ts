@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { defaultDialect, type DialectName } from '@gatehouse/contract/dialects';
+import { isScimTarget, scimMediaType } from '@gatehouse/contract/scim';
 import { clientSurfaces } from '@gatehouse/dialects/client-surfaces';
 import type { AppError } from '@gatehouse/kit/errors';
 import { hasBody } from './body.ts';
 import { writeError } from './dialect-error.ts';
 import { requestIdHeader } from './request-context.ts';
+import { scimError } from './scim-error.ts';
 
 /** Members of a response used for an answer. */
 export type AnswerTarget = Pick<
@@ -119,8 +121,8 @@ export function doorHeaders(
 }
 
 /**
- * Sends an error response in the shape of a dialect. Destroys the response instead when it has begun or the client has
- * disconnected.
+ * Sends an error response in the shape of a dialect, or of SCIM below its path. Destroys the response instead when it
+ * has begun or the client has disconnected.
  */
 export function sendError(
   response: AnswerTarget,
@@ -140,6 +142,11 @@ export function sendError(
     ...written.headers,
     ...doorHeaders(requestId, dialect),
   };
+  if (isScimTarget(response.req.url ?? '')) {
+    const text = jsonText(scimError(error));
+    sendWritten(response, error.status, { text, headers: { ...headers, 'content-type': scimMediaType } });
+    return;
+  }
   const { status, body } = written;
   sendJsonText(response, status, Buffer.isBuffer(body) ? body : jsonText(body), headers);
 }

@@ -11,6 +11,7 @@ import { createKeys } from './keys/create-keys.ts';
 import { createLimits } from './limits/create-limits.ts';
 import { createProviderKeys } from './provider-keys/create-provider-keys.ts';
 import { rewrapColumns } from './sealed-columns.ts';
+import { createScim } from './scim/create-scim.ts';
 import { createSessions } from './sessions/create-sessions.ts';
 import { createClients } from './shared/clients.ts';
 import { createSystem } from './system/create-system.ts';
@@ -39,7 +40,19 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const deletions = createDeletions(shell, base, jobs);
   const transfers = createTransfers(shell, base, { jobs, participants, findTenant });
   const { parts, ...served } = joined([
-    ...[audit, providerKeys, tenants, keys, users, sessions, deviceLogins, limits, deletions, transfers],
+    ...[
+      audit,
+      providerKeys,
+      tenants,
+      keys,
+      users,
+      createScim(base),
+      sessions,
+      deviceLogins,
+      limits,
+      deletions,
+      transfers,
+    ],
     ...[createSystem(shell, { systems, pool: system }), rewrapColumns(shell, { app, system, keyRing })],
   ]);
   const rpcs = { ...keys.rpcs, ...users.rpcs, ...sessions.rpcs, ...providerKeys.rpcs };

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { routes, type Route } from '@gatehouse/contract/routes';
+import { possibleScopes } from '@gatehouse/contract/scopes';
 import { testIdentity } from '@gatehouse/test/identity';
 import { newId } from '@gatehouse/kit/ids';
 import type { As } from '@gatehouse/test/service-under-test';
@@ -81,7 +82,7 @@ describe.each(own.map((route) => [route.id, route] as const))('%s', (_id, route)
   it('lets in the role it is for and answers 403 to the others', async () => {
     const callers: Record<string, As> = {
       owner: { role: 'owner' },
-      admin: tenant.admin,
+      admin: { ...tenant.admin, scopes: possibleScopes('admin') },
       adminWithoutScope: { ...tenant.admin, scopes: ['chat'] },
       user: { ...tenant.admin, role: 'user', scopes: ['chat', 'memory.write'] },
     };
