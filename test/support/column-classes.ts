@@ -79,7 +79,7 @@ const tenant: Record<string, Table> = {
   },
   provider_key_checks: { neutral: 'tenant_id minute checks' },
   policies: {
-    personal: 'selection',
+    ...{ personal: 'selection', secret: 'counter_key' },
     neutral: `id tenant_id tenants name per limits budget alerts enforce enabled overridden counts_since created_at
       updated_at`,
   },

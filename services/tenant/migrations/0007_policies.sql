@@ -17,6 +17,8 @@ create table tenant.policies (
   enabled boolean not null,
   -- The members of limits that overrides have set.
   overridden text[] not null default '{}',
+  -- The key of the ids of its counters, sealed: without it, no id says which value it counts.
+  counter_key bytea not null,
   -- A counter of the policy counts what came after this time: its creation, or the last change of the selection.
   counts_since timestamptz not null default now(),
   created_at timestamptz not null default now(),
@@ -24,6 +26,8 @@ create table tenant.policies (
   constraint policies_name_key unique nulls not distinct (tenant_id, name),
   constraint policies_tenants_check check (tenant_id is null or tenants is null)
 );
+
+create index policies_counter_key_sealed_by_idx on tenant.policies (tenant.sealed_by(counter_key));
 
 alter table tenant.policies enable row level security;
 alter table tenant.policies force row level security;

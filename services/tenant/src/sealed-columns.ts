@@ -1,3 +1,4 @@
+import { contextOfCounterKey } from '@gatehouse/secrets/counter-key';
 import { contextOfProviderKey } from '@gatehouse/secrets/provider-key';
 import { rewrapValues, type Sealed } from '@gatehouse/secrets/rewrap-job';
 import type { SealedColumn } from '@gatehouse/secrets/store/sealed-value-system-store';
@@ -7,6 +8,8 @@ import { contextOfLogin } from './sessions/login.ts';
 /** Columns with sealed values that live longer than a day. */
 export const sealedColumns: readonly SealedColumn[] = [
   { table: 'provider_keys', column: 'key', context: contextOfProviderKey },
+  // Some are the owner's, without a tenant.
+  { table: 'policies', column: 'counter_key', hasNoTenant: true, context: contextOfCounterKey },
   ...(['id_token', 'refresh_token'] as const).map((column) => ({
     ...{ table: 'logins', column, hasNoTenant: true as const },
     context: ({ id }: { id: string }) => contextOfLogin({ id, column }),

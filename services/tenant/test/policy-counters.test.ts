@@ -38,8 +38,9 @@ async function makePolicy(tenantId: string | null, fields: PolicyFields = {}): P
   const id = newId();
   const { per = 'user', limits = {}, budget = null, enforce = true, tenants = null } = fields;
   await service.rows(
-    `insert into tenant.policies (id, tenant_id, tenants, name, selection, per, limits, budget, alerts, enforce, enabled)
-     values ($1, $2, $3, $4, '{}', $5, $6, $7, '{}', $8, true)`,
+    `insert into tenant.policies (id, tenant_id, tenants, name, selection, per, limits, budget, alerts, enforce, enabled,
+       counter_key)
+     values ($1, $2, $3, $4, '{}', $5, $6, $7, '{}', $8, true, '')`,
     [
       id,
       tenantId,

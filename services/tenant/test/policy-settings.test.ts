@@ -3,6 +3,8 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, withTenant } from '@gatehouse/pg/pool';
 import { Resource, type Policy } from '@gatehouse/proto/tenant/v1/tenant';
+import { openCounterKey } from '@gatehouse/secrets/counter-key';
+import { KeyRing } from '@gatehouse/secrets/key-ring';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
 let service: TenantServiceUnderTest;
@@ -14,11 +16,13 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
+const counterKey = Buffer.from('sealed');
+
 async function insert(policy: Record<string, unknown>): Promise<string> {
   const id = newId();
   const row = {
     ...{ id, tenant_id: tenant.id, name: `p-${id}`, selection: {}, limits: {}, alerts: [50] },
-    ...{ enforce: true, enabled: true, ...policy },
+    ...{ enforce: true, enabled: true, counter_key: counterKey, ...policy },
   };
   const names = Object.keys(row);
   await service.rows(
@@ -52,7 +56,7 @@ describe('settings', () => {
     await insert({ enabled: false });
     const ofAll = await insert({ tenant_id: null, name: 'all', overridden: ['tokens_per_minute'] });
     const ofOne = await insert({ tenant_id: null, name: 'one', tenants: [tenant.id] });
-    const names = { users: [], groups: [], agents: [], apiKeys: [], models: [] };
+    const names = { users: [], groups: [], agents: [], apiKeys: [], models: [], counterKey };
     const fair = { ...names, id: ofAll, name: 'owner:all', limited: [Resource.TOKENS], enforce: true };
     expect(await policiesOf(tenant.id)).toEqual([
       {
@@ -65,6 +69,22 @@ describe('settings', () => {
     expect((await policiesOf(other.id)).map((policy) => policy.name)).toEqual(['owner:all']);
     // Other services don't match runs.
     expect(await policiesOf(tenant.id, 'analytics')).toEqual([]);
+  });
+
+  it('have a key of the counters of each policy, which differs by tenant', async () => {
+    const call = { body: { name: 'shared' } };
+    const { body } = await service.call('POST', '/internal/v1/owner/policies', call);
+    const ring = KeyRing.parse(service.identity.keyRing);
+    const keyOf = async (tenantId: string): Promise<string> => {
+      const policy = (await policiesOf(tenantId)).find(({ id }) => id === body.id);
+      return openCounterKey(ring, { tenantId, policyId: body.id }, policy?.counterKey ?? Buffer.of()).toString(
+        'hex',
+      );
+    };
+    const keys = [await keyOf(tenant.id), await keyOf(other.id), await keyOf(tenant.id)];
+    expect(keys).toEqual([keys[0], expect.stringMatching(/^[0-9a-f]{64}$/), keys[0]]);
+    expect(keys[1]).not.toBe(keys[0]);
+    await service.call('DELETE', '/internal/v1/owner/policies/shared');
   });
 
   it('change with a policy', async () => {
@@ -117,8 +137,8 @@ describe('the role tenant_app', () => {
         );
         expect(deleted).toEqual([{ id: mine }]);
       });
-      const forged = `insert into tenant.policies (id, name, selection, limits, alerts, enforce, enabled)
-        values (gen_random_uuid(), 'x', '{}', '{}', '{}', true, true)`;
+      const forged = `insert into tenant.policies (id, name, selection, limits, alerts, enforce, enabled, counter_key)
+        values (gen_random_uuid(), 'x', '{}', '{}', '{}', true, true, '')`;
       const forging = withTenant(app, tenant.id, (db) => db.query(forged));
       await expect(forging).rejects.toMatchObject({ code: '42501' });
     } finally {

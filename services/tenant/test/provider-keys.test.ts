@@ -6,6 +6,7 @@ import { createPool } from '@gatehouse/pg/pool';
 import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import { sealedTexts } from '@gatehouse/secrets/sealed-texts';
 import { testRewrapJob } from '@gatehouse/test/rewrap-job';
+import { openCounterKey } from '@gatehouse/secrets/counter-key';
 import { openProviderKey } from '@gatehouse/secrets/provider-key';
 import { eventually } from '@gatehouse/test/eventually';
 import type { As } from '@gatehouse/test/service-under-test';
@@ -224,9 +225,20 @@ it('moves to a new key of the ring, and then needs the old one no more', async (
   const { left, rewrapAll } = testRewrapJob({
     ...{ service: 'tenant', columns: sealedColumns, app, system, keyRing: both },
   });
+  const old = KeyRing.parse(service.identity.keyRing);
+  const policyId: string = (
+    await service.call('POST', '/v1/policies', { as: own.admin, body: { name: 'sealed' } })
+  ).body.id;
+  const counterKey = async (ring: KeyRing): Promise<Buffer> => {
+    const [row] = await service.rows<{ key: Buffer }>(
+      'select counter_key as key from tenant.policies where id = $1',
+      [policyId],
+    );
+    return openCounterKey(ring, { tenantId: own.id, policyId }, row?.key ?? Buffer.of());
+  };
+  const before = await counterKey(old);
   // Tokens of a login, which no tenant has.
   const loginId = newId();
-  const old = KeyRing.parse(service.identity.keyRing);
   const kinds = ['id_token', 'refresh_token'] as const;
   const sealed = kinds.map((kind) =>
     sealedTexts(old, contextOfLogin).seal({ id: loginId, column: kind }, `a ${kind}`),
@@ -235,7 +247,7 @@ it('moves to a new key of the ring, and then needs the old one no more', async (
     `insert into tenant.logins (id, issuer, iss, sub, id_token, refresh_token, expires_at) values ($1, 'i', 'i', 's', $2, $3, now() + interval '30 days')`,
     [loginId, ...sealed],
   );
-  expect(await left()).toEqual({ provider_keys: 1, logins: 2 });
+  expect(await left()).toEqual({ provider_keys: 1, policies: 1, logins: 2 });
   await rewrapAll();
   expect(await left()).toEqual({});
   const [row] = await service.rows<{ key: Buffer }>('select key from tenant.provider_keys where id = $1', [
@@ -251,5 +263,7 @@ it('moves to a new key of the ring, and then needs the old one no more', async (
       sealedTexts(fresh, contextOfLogin).open({ id: loginId, column: kind }, login?.[kind] ?? Buffer.of()),
     ).toBe(`a ${kind}`);
   expect(openProviderKey(fresh, { tenantId: own.id, id }, row?.key ?? Buffer.of())).toBe(text);
+  // The ids of counters stay.
+  expect(await counterKey(fresh)).toEqual(before);
   await Promise.all(pools.map((pool) => pool.end()));
 });

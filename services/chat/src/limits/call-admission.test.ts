@@ -58,7 +58,7 @@ afterEach(async () => {
 
 const policyOf = (policy: Partial<Policy>): Policy => ({
   ...{ id: 'p', name: 'people', select: {}, per: null, limited: [Resource.BUDGET], enforce: true },
-  countsOwnKeys: true,
+  ...{ countsOwnKeys: true, counterKey: Buffer.alloc(32) },
   ...policy,
 });
 

@@ -6,7 +6,7 @@ import { fields, pers, type Field, type Policy } from './policy.ts';
 
 const policyOf = (policy: Partial<Policy> = {}): Policy => ({
   ...{ id: 'p', name: 'p', select: {}, per: null, limited: [Resource.BUDGET], enforce: true },
-  countsOwnKeys: true,
+  ...{ countsOwnKeys: true, counterKey: Buffer.alloc(32) },
   ...policy,
 });
 
@@ -54,6 +54,19 @@ describe('the policies of a run', () => {
     ['keys of the tenant', { countsOwnKeys: false }, { ownKey: true }, []],
   ])('match %s', (_name, policy, facts, values) => {
     expect(valuesOf(policy, facts)).toEqual(values);
+  });
+});
+
+describe('the id of a counter', () => {
+  const idOf = (policy: Partial<Policy>, userId: string): string | undefined =>
+    new PolicyIndex([policyOf({ per: 'user', ...policy })]).matching(run({ userId })).countersOf('gpt-5')[0]?.id;
+
+  it('is a UUID of the value under the key of its policy and tenant', () => {
+    const counterKey = Buffer.alloc(32, 1);
+    expect(idOf({}, 'ada')).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(idOf({ name: 'renamed' }, 'ada')).toBe(idOf({}, 'ada'));
+    expect(idOf({}, 'bob')).not.toBe(idOf({}, 'ada'));
+    expect(idOf({ counterKey }, 'ada')).not.toBe(idOf({}, 'ada'));
   });
 });
 

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
 import type { Policy as PolicyMessage, Resource } from '@gatehouse/proto/tenant/v1/tenant';
 
 /** The properties of a run by which a policy may select. */
@@ -22,6 +22,8 @@ export interface Policy {
   enforce: boolean;
   /** Whether it counts runs on the tenant's own provider keys. */
   countsOwnKeys: boolean;
+  /** The key of the ids of its counters in the tenant. */
+  counterKey: Buffer;
 }
 
 /** A counter of a policy: for one value of `per`, or for all runs, with an empty value. */
@@ -43,22 +45,28 @@ export function dependsOnModel({ per, select }: Policy): boolean {
 
 const maxValueLength = 256;
 
-/** The counter of a value; a long value is replaced by its hash. Its id is the same on every replica: a UUID of RFC 9562, version 8, of a SHA-256. */
+/**
+ * The counter of a value; a long value is replaced by its hash. Its id is the same on every replica: a UUID of RFC 9562,
+ * version 8, of a keyed hash (HMAC-SHA-256), since it outlives the deletion of a user's data.
+ */
 export function counterOf(
   policy: Policy,
   longValue: string,
   holder: Pick<PolicyCounter, 'user' | 'apiKeyId'>,
 ): PolicyCounter {
   const value = longValue.length <= maxValueLength ? longValue : `sha256:${hash('sha256', longValue)}`;
-  const digest = hash('sha256', `${policy.id} ${value}`, 'hex');
+  const digest = createHmac('sha256', policy.counterKey).update(value).digest('hex');
   const variant = ((parseInt(digest.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);
   const parts = [digest.slice(0, 8), digest.slice(8, 12), `8${digest.slice(13, 16)}`];
   const id = [...parts, `${variant}${digest.slice(18, 20)}`, digest.slice(20, 32)].join('-');
   return { id, policy, value, ...holder };
 }
 
-/** A policy as the tenant service sends it. */
-export function policyOf({ id, name, per, limited, enforce, fromOwner, ...names }: PolicyMessage): Policy {
+/** A policy as the tenant service sends it, with the key of its counters in the tenant. */
+export function policyOf(
+  { id, name, per, limited, enforce, fromOwner, ...names }: PolicyMessage,
+  counterKey: Buffer,
+): Policy {
   const named = fields
     .filter((field) => names[field].length > 0)
     .map((field) => [field, names[field]] as const);
@@ -66,6 +74,6 @@ export function policyOf({ id, name, per, limited, enforce, fromOwner, ...names 
     ...{ id, name, limited, enforce },
     select: Object.fromEntries(named),
     per: pers.find((known) => known === per) ?? null,
-    countsOwnKeys: !fromOwner,
+    ...{ countsOwnKeys: !fromOwner, counterKey },
   };
 }

@@ -19,7 +19,7 @@ export function createPeers(shell: Shell, config: ChatConfig) {
   const changes = followTenants(shell, tenant);
   const users = new UserDirectory(tenant, changes);
   const findUser: FindUser = (...query) => users.find(...query);
-  const settings = new TenantSettingsClient(tenant, changes);
+  const settings = new TenantSettingsClient(tenant, { changes, keyRing: config.SECRETS_KEYRING });
   return { tenant, changes, agent, memory, findUser, settings };
 }
 

@@ -2,11 +2,13 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
+import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import { eventually } from '@gatehouse/test/eventually';
 import { tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { TenantSettingsClient } from './tenant-settings-client.ts';
 
 const tenantId = newId();
+const keyRing = KeyRing.parse(newKeyRing('k1'));
 let calls = 0;
 let answer: () => number;
 let subjects: readonly string[] = [];
@@ -30,7 +32,7 @@ beforeEach(() => {
   // Every call of these tests is `getTenantSettings`.
   client = new TenantSettingsClient(
     { call } as ConstructorParameters<typeof TenantSettingsClient>[0],
-    changes,
+    { changes, keyRing },
   );
 });
 afterEach(() => changes.stop());

@@ -16,7 +16,9 @@ import { OutageCache } from '@gatehouse/kit/outage-cache';
 import { PolicyIndex } from '../policies/matching.ts';
 import { policyOf } from '../policies/policy.ts';
 import type { KeySettings, TenantProviderKey, TenantSettings } from './tenant-settings.ts';
-import type { Resource, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import type { Policy, Resource, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import { openCounterKey } from '@gatehouse/secrets/counter-key';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { maxTenantKeys } from '../bounds.ts';
 
 /** Retention of what a deleted tenant has left. */
@@ -32,6 +34,7 @@ interface Known {
 /** Settings of tenants and limits of their keys, with the rules of {@link ActiveTenants}. */
 export class TenantSettingsClient {
   readonly #peer: Pick<RpcClient<TenantServiceClient>, 'call'>;
+  readonly #keyRing: KeyRing;
   readonly #tenants: ActiveTenants<Known>;
   /** Limits of a key never change. */
   readonly #keys = new OutageCache<readonly Resource[]>({
@@ -42,8 +45,13 @@ export class TenantSettingsClient {
   });
   readonly #retentions: OutageCache<number | null>;
 
-  constructor(peer: Pick<RpcClient<TenantServiceClient>, 'call'>, changes: ChangeWatch) {
+  /** `keyRing` opens the keys of policies' counters. */
+  constructor(
+    peer: Pick<RpcClient<TenantServiceClient>, 'call'>,
+    { changes, keyRing }: { changes: ChangeWatch; keyRing: KeyRing },
+  ) {
     this.#peer = peer;
+    this.#keyRing = keyRing;
     this.#retentions = new OutageCache<number | null>({
       ...{ max: maxTenantKeys, freshMs: 0, outageMs: 0, isOutage },
       watch: { changes, longestMs: hourMs, subjectsOf: (_days, tenantId) => [tenantId] },
@@ -124,11 +132,20 @@ export class TenantSettingsClient {
         ...{ ...key, userId: userId ?? null },
         models: models.length === 0 ? null : new AllowedModels(models),
       })),
-      policies: response.policies.length === 0 ? null : new PolicyIndex(response.policies.map(policyOf)),
+      policies: this.#policiesOf(tenantId, response.policies),
       hasUsers: response.hasUsers,
       actingUsers: actingUsersOf(response.actingUsers),
     };
     return { settings: { settings, hasKeyLimits: response.someKeyLimited === true }, status };
+  }
+
+  #policiesOf(tenantId: string, policies: readonly Policy[]): PolicyIndex | null {
+    if (policies.length === 0) return null;
+    return new PolicyIndex(
+      policies.map((policy) =>
+        policyOf(policy, openCounterKey(this.#keyRing, { tenantId, policyId: policy.id }, policy.counterKey)),
+      ),
+    );
   }
 
   async #loadKey(

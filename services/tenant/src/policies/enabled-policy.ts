@@ -16,6 +16,8 @@ export interface EnabledPolicy {
   enforce: boolean;
   /** The members of limits set by overrides. */
   overridden: readonly string[];
+  /** The key of the ids of its counters, sealed. */
+  counterKey: Buffer;
 }
 
 const resourceOf: Record<keyof PolicyLimits, Resource> = {
@@ -28,7 +30,7 @@ const limitNames = Object.keys(resourceOf) as (keyof PolicyLimits)[];
 
 /** A policy for chat, which matches runs with it. */
 export function showEnabledPolicy(policy: EnabledPolicy): PolicyMessage {
-  const { id, name, fromOwner, selection, per, enforce } = policy;
+  const { id, name, fromOwner, selection, per, enforce, counterKey } = policy;
   return {
     id,
     name: fromOwner ? `owner:${name}` : name,
@@ -36,8 +38,7 @@ export function showEnabledPolicy(policy: EnabledPolicy): PolicyMessage {
     ...{ apiKeys: selection.api_keys ?? [], models: selection.models ?? [] },
     ...(per !== null && { per }),
     limited: limitedBy(policy),
-    enforce,
-    fromOwner,
+    ...{ enforce, fromOwner, counterKey },
   };
 }
 

@@ -14,6 +14,8 @@ import { pageReply } from '@gatehouse/http/pagination';
 import { orNotFound, pathParameter } from '@gatehouse/http/resource';
 import { newId } from '@gatehouse/kit/ids';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import { newCounterKey } from '@gatehouse/secrets/counter-key';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { z } from 'zod';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
 import { checkOverride, newSettings, patchedSettings, selectsTheSame, type Policy } from './policy.ts';
@@ -42,6 +44,7 @@ const what = 'policy';
 
 /** The administrators of policies: those of a tenant, or the owner. */
 interface PolicyAudience {
+  keyRing: KeyRing;
   most: number;
   /** Null for the owner. */
   tenantIdOf: (call: Call) => string | null;
@@ -54,16 +57,17 @@ export function policyHandlers({
   app,
   system,
   changes,
-}: Pick<BaseDependencies, 'app' | 'system' | 'changes'>): Record<string, Handler> {
+  keyRing,
+}: Pick<BaseDependencies, 'app' | 'system' | 'changes' | 'keyRing'>): Record<string, Handler> {
   return {
     ...handlersOf('policies', changes, {
-      most: maxPolicies.ofTenant,
+      ...{ keyRing, most: maxPolicies.ofTenant },
       tenantIdOf: (call) => tenantOf(call).tenantId,
       show: showPolicy,
       read: (call, work) => withTenant(app, tenantOf(call).tenantId, work),
     }),
     ...handlersOf('owner.policies', changes, {
-      most: maxPolicies.ofOwner,
+      ...{ keyRing, most: maxPolicies.ofOwner },
       tenantIdOf: () => null,
       show: showOwnerPolicy,
       read: (_call, work) => work(system),
@@ -82,7 +86,7 @@ function handlersOf(prefix: string, changes: Changes, holder: PolicyAudience): R
 function handlersOfAll(
   prefix: string,
   changes: Changes,
-  { most, tenantIdOf, show, read }: PolicyAudience,
+  { keyRing, most, tenantIdOf, show, read }: PolicyAudience,
 ): Record<string, Handler> {
   return {
     [`${prefix}.list`]: (call: List) =>
@@ -93,7 +97,8 @@ function handlersOfAll(
       const settings = newSettings(call.body);
       checkOverrides(settings, call.body.overrides);
       return changes.change(call, async (db) => {
-        const policy = await insertPolicy(db, { ...settings, id, tenantId: tenantIdOf(call) }, most);
+        const row = { ...settings, id, tenantId: tenantIdOf(call), counterKey: newCounterKey(keyRing, id) };
+        const policy = await insertPolicy(db, row, most);
         const overrides = await putOverrides(db, policy, call.body.overrides);
         const body = show({ ...policy, overrides });
         return {

@@ -78,10 +78,10 @@ export async function changePolicy(
   return { before, after: { ...after, overrides: before.overrides } };
 }
 
-/** Inserts a policy. Throws `limit_reached`, and `policy_name_taken`. */
+/** Inserts a policy with the sealed key of its counters. Throws `limit_reached`, and `policy_name_taken`. */
 export async function insertPolicy(
   db: Queryable,
-  policy: PolicySettings & { id: string; tenantId: string | null },
+  policy: PolicySettings & { id: string; tenantId: string | null; counterKey: Buffer },
   most: number,
 ): Promise<Policy> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
@@ -95,9 +95,10 @@ export async function insertPolicy(
   return db
     .one<Policy>(
       `insert into tenant.policies
-         (id, tenants, name, selection, per, limits, budget, alerts, enforce, enabled, tenant_id)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning ${policyColumns}`,
-      [policy.id, ...settingValues(policy), policy.tenantId],
+         (id, tenants, name, selection, per, limits, budget, alerts, enforce, enabled, tenant_id,
+          counter_key)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning ${policyColumns}`,
+      [policy.id, ...settingValues(policy), policy.tenantId, policy.counterKey],
     )
     .catch((error: unknown) => nameConflict(error, policy.name));
 }

@@ -11,7 +11,7 @@ import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
 /** Tenants, and the settings requested by other services. */
 export function createTenants(
-  { known, proved, app, system, changes }: BaseDependencies,
+  { known, proved, app, system, changes, keyRing }: BaseDependencies,
   findProviderKeys: FindProviderKeys,
 ) {
   const tenants = new TenantSystemStore(system);
@@ -25,7 +25,7 @@ export function createTenants(
     handlers: {
       ...ownerTenantHandlers(tenants, changes),
       ...tenantSettingsHandlers(app, changes),
-      ...policyHandlers({ app, system, changes }),
+      ...policyHandlers({ app, system, changes, keyRing }),
     },
     rpcs: {
       describeTenants: describeTenants(tenants),

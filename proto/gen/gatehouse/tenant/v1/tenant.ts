@@ -309,6 +309,8 @@ export interface Policy {
   enforce: boolean;
   /** Whether it is the owner's, which counts no runs on a tenant's own provider keys. */
   fromOwner: boolean;
+  /** The key of the ids of its counters, encrypted by `packages/secrets`. */
+  counterKey: Buffer;
 }
 
 export interface ProviderKey {
@@ -2005,6 +2007,7 @@ function createBasePolicy(): Policy {
     limited: [],
     enforce: false,
     fromOwner: false,
+    counterKey: Buffer.alloc(0),
   };
 }
 
@@ -2046,6 +2049,9 @@ export const Policy: MessageFns<Policy> = {
     }
     if (message.fromOwner !== false) {
       writer.uint32(88).bool(message.fromOwner);
+    }
+    if (message.counterKey.length !== 0) {
+      writer.uint32(98).bytes(message.counterKey);
     }
     return writer;
   },
@@ -2159,6 +2165,14 @@ export const Policy: MessageFns<Policy> = {
             }
 
             message.fromOwner = reader.bool();
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.counterKey = Buffer.from(reader.bytes());
             continue;
           }
         }
