@@ -34,6 +34,7 @@ export const auditActions = [
   'policy.created',
   'policy.updated',
   'policy.deleted',
+  'policy.reset',
   'provider_key.created',
   'provider_key.deleted',
   'run.stopped',

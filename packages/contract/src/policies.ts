@@ -126,7 +126,9 @@ const commonFields = {
     .record(z.string(), policyOverride)
     .meta({ maxProperties: maxOverrides })
     .describe('Amounts of single values of `per`; for `per: "user"` also of the users of `group:<name>`'),
-  counts_since: utcTime.describe('Its creation, or the last change of `select`: earlier runs do not count'),
+  counts_since: utcTime.describe(
+    'Its creation, the last change of `select`, or the last reset of all of its counters: earlier runs do not count',
+  ),
   created_at: utcTime,
   updated_at: utcTime,
 };
@@ -191,6 +193,11 @@ export const patchOwnerPolicy = z
   .strictObject({ ...patch, select: z.strictObject(ownerSelectFields).partial(), tenants })
   .partial();
 export type PatchOwnerPolicy = z.output<typeof patchOwnerPolicy>;
+
+export const resetPolicy = z.strictObject({
+  value: overrideValue.optional().describe('The value of `per` with the counter. Absent: all counters'),
+});
+export type ResetPolicy = z.output<typeof resetPolicy>;
 
 export const listPolicies = z.strictObject(page);
 
@@ -277,6 +284,21 @@ function routesOf({ prefix, path, access, shapes, example: one }: Audience): Rou
       response: noContent,
       summary: 'Delete a policy with its overrides and counters',
       examples: { policy: { summary: 'A policy', params } },
+    }),
+    route(`${prefix}.reset`, `POST ${path}/{policy}/reset`, {
+      body: resetPolicy,
+      response: ok(shapes.one),
+      summary: 'Begin a new window of one counter, or of all',
+      description:
+        'Holds within 5 seconds. Calls under way count in the window that they began in. A value without a counter has nothing to reset.',
+      examples: {
+        value: {
+          summary: 'The counter of one value',
+          params,
+          body: { value: 'grace' },
+          response: one,
+        },
+      },
     }),
     route(`${prefix}.overrides.put`, `PUT ${path}/{policy}/overrides/{value}`, {
       body: putPolicyOverride,

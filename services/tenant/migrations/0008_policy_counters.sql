@@ -38,11 +38,11 @@ create policy policy_counters_system_insert on tenant.policy_counters for insert
 create policy policy_counters_system_update on tenant.policy_counters for update to tenant_system
   using (true) with check (true);
 create policy policy_counters_system_delete on tenant.policy_counters for delete to tenant_system using (true);
--- For users with deleted data.
+-- For users with deleted data, and resets.
 create policy policy_counters_app_update on tenant.policy_counters for update to tenant_app
   using (tenant_id = tenant.current_tenant()) with check (tenant_id = tenant.current_tenant());
 grant select on tenant.policy_counters to tenant_app;
-grant update (value, user_id) on tenant.policy_counters to tenant_app;
+grant update (value, user_id, window_end) on tenant.policy_counters to tenant_app;
 grant select, insert, update, delete on tenant.policy_counters to tenant_system;
 
 -- Holds on counters are deleted with them.

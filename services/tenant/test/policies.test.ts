@@ -105,6 +105,28 @@ describe('a policy', () => {
     expect((await call('PATCH', policy.id, { enabled: false }, other.admin)).status).toBe(404);
   });
 
+  it('is reset, as a whole or for one value, and audited', async () => {
+    const policy = policyIn(await create({ per: 'user', overrides: { ada: { note: 'x' } } }));
+    const one = await call('POST', `${policy.name}/reset`, { value: 'ada' });
+    expect(one).toMatchObject({ status: 200, body: policy });
+    const all = policyIn(await call('POST', `${policy.id}/reset`, {}));
+    expect(Date.parse(all.counts_since)).toBeGreaterThan(Date.parse(policy.counts_since));
+    expect(all.overrides).toEqual(policy.overrides);
+    const audit = await service.call('GET', '/v1/audit-log', { as: tenant.admin });
+    const common = { name: policy.name, counts_since: policy.counts_since };
+    expect(audit.body.data.slice(0, 2)).toMatchObject([
+      { action: 'policy.reset', before: common, after: { counts_since: all.counts_since } },
+      { action: 'policy.reset', before: common, after: { ...common, value: 'ada' } },
+    ]);
+    const { id } = policyIn(await create());
+    expect(await call('POST', `${id}/reset`, { value: 'ada' })).toMatchObject({
+      ...{ status: 400, body: { error: { param: 'value' } } },
+    });
+    expect((await call('POST', `${id}/reset`, {}, other.admin)).status).toBe(404);
+    const user = { role: 'user', tenantId: tenant.id } as const;
+    expect((await call('POST', `${id}/reset`, {}, user)).status).toBe(403);
+  });
+
   it('is deleted with its overrides', async () => {
     const { body: policy } = await create({ per: 'user', overrides: { ada: { note: 'x' } } });
     expect((await call('DELETE', policy.id, undefined, other.admin)).status).toBe(404);
@@ -193,6 +215,8 @@ describe('a policy of the owner', () => {
     expect((await call('GET', 'owner:fair', undefined, other.admin)).status).toBe(404);
     expect((await call('PATCH', created.body.id, { enabled: false })).status).toBe(404);
     expect((await call('DELETE', created.body.id)).status).toBe(404);
+    expect((await call('POST', 'owner:fair/reset', {})).status).toBe(404);
+    expect((await asOwner('POST', '/fair/reset', { value: 'gpt-5' })).status).toBe(200);
     expect((await asOwner('PATCH', '/fair', { tenants: null })).body).toMatchObject({ tenants: null });
     expect((await call('GET', 'owner:fair', undefined, other.admin)).status).toBe(200);
     expect((await asOwner('GET', '')).body.data).toHaveLength(1);

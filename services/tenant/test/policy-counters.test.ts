@@ -225,6 +225,39 @@ describe('a counter of a policy', () => {
     });
   });
 
+  it('begins a new window by a reset of its value or of all, and calls under way stay in the old one', async () => {
+    const { tenant, policyId } = await setUp({
+      ...{ budget: { usd, period: 'total' }, limits: { requests_per_minute: 1 } },
+    });
+    const reset = async (body: object) => {
+      const path = `/v1/policies/${policyId}/reset`;
+      expect((await service.call('POST', path, { as: tenant.admin, body })).status).toBe(200);
+    };
+    const [ada, bob] = [counter(policyId, 'ada'), counter(policyId, 'bob')];
+    const asks = [ada, bob, counter(policyId, 'ada', { resource: Resource.REQUESTS })];
+    const replica = new Replica(service);
+    const [first] = await replica.leaseTogether(tenant.id, asks, [{ 0: 500n, 1: 500n, 2: 1n }]);
+    if (first === undefined) throw new Error('no grant');
+    await reset({ value: 'ada' });
+    expect(await granted(new Replica(service), tenant, asks, [600n, 100n, 1n])).toEqual([600n, 100n, 1n]);
+    const charges = [{ subjectId: ada.subjectId ?? '', windowStart: first.windowStart }];
+    await replica.settle([{ ...settlementOf(tenant, replica, first, 400n), charges }]);
+    const budgets = async () =>
+      service.rows(
+        `select value, used::integer as used, removable_at = 'infinity' as stays from tenant.policy_counters
+         where policy_id = $1 and resource = 'budget' order by value, window_start`,
+        [policyId],
+      );
+    const [old, next] = [
+      { value: 'ada', used: 400, stays: false },
+      { value: 'ada', used: 0, stays: true },
+    ];
+    expect(await budgets()).toEqual([old, next, { value: 'bob', used: 0, stays: true }]);
+    await reset({});
+    expect(await granted(new Replica(service), tenant, [ada, bob], [600n, 600n])).toEqual([600n, 600n]);
+    expect((await budgets()).map(({ stays }) => stays)).toEqual([false, false, true, false, true]);
+  });
+
   it.each([
     ['a policy id that is no UUID', { policyId: 'x' }],
     ['a long value', { value: 'x'.repeat(257) }],

@@ -37,7 +37,8 @@ export async function publishCounterThresholds(
      left join tenant.policy_overrides o on o.policy_id = c.policy_id and o.value = c.value
        and (o.until is null or o.until > clock_timestamp())
      where c.id = any ($1::uuid[]) and c.resource = 'budget' and p.budget is not null
-       and (c.window_end is null or c.window_end > clock_timestamp())`,
+       and (c.window_end is null or c.window_end > clock_timestamp())
+       and c.window_start >= date_trunc('milliseconds', p.counts_since)`,
     [counterIds],
   );
   const reached = counters.flatMap((counter) => {

@@ -22,7 +22,8 @@ import {
   type RequestedLeases,
 } from './lease-store.ts';
 import { findLimitRows, readLimits } from './limit-store.ts';
-import { chargeCounters, openCounters } from './policy-counter-store.ts';
+import { openCounters } from './counter-opening-store.ts';
+import { chargeCounters } from './policy-counter-store.ts';
 
 /** Costs of runs reserved for by one holder. */
 export interface Settlement {

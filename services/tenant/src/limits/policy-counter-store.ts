@@ -1,6 +1,5 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 import { minuteMs } from '@gatehouse/kit/bounds';
-import { maxCounters } from '../bounds.ts';
 import { findCountedPolicies } from './counted-policy-store.ts';
 import { milliseconds, type HeldRow, type Limited } from './limit-store.ts';
 import { isHeld, limitName, type SetResource, type Window } from './leases.ts';
@@ -99,164 +98,18 @@ export async function findCounterRows(
   }));
 }
 
-function inOrder<Ask extends Pick<CounterAsk, 'subjectId' | 'resource'>>(asks: readonly Ask[]): Ask[] {
+/** In the order in which rows are locked. */
+export function inOrder<Ask extends Pick<CounterAsk, 'subjectId' | 'resource'>>(asks: readonly Ask[]): Ask[] {
   return asks.toSorted((a, b) => (limitName(a) < limitName(b) ? -1 : 1));
 }
 
-/** A row to be counted in. */
-interface NewRow {
-  ask: CounterAsk;
-  start: number;
-  end: number | null;
-  removableAt: number;
-}
-
-/**
- * Begins the windows without a row. Returns the ids of counters that are not opened, because the tenant or the key has
- * too many. The caller holds no locks of counters.
- */
-export async function openCounters(
-  db: Queryable,
-  tenantId: string,
-  asks: readonly CounterAsk[],
-): Promise<ReadonlySet<string>> {
-  if (asks.length === 0) return new Set();
-  const policies = await findCountedPolicies(db, tenantId, asks);
-  const calendar = await findCalendar(db, tenantId);
-  const newest = byCounter(await findCounterRows(db, asks));
-  const opened = inOrder(asks).flatMap((ask): NewRow[] => {
-    const policy = policies.get(ask.subjectId);
-    const { resource } = ask;
-    const row = newest.get(limitName(ask)) ?? null;
-    if (policy === undefined || policy.limits[resource] === null) return [];
-    const { window, isNew } = counterWindow(policy, { resource, calendar, row });
-    const isOpen = !isNew || (row !== null && resource !== 'budget');
-    if (isOpen) return [];
-    return [{ ask, ...window, removableAt: removableAt(policy, { resource, window, now: calendar.now }) }];
-  });
-  const { full, openers } = await countNew(
-    db,
-    tenantId,
-    opened.map(({ ask }) => ask),
-  );
-  const rows = opened.filter(({ ask }) => !full.has(ask.subjectId));
-  await insertRows(db, tenantId, { rows, openers });
-  return full;
-}
-
-function byCounter(rows: readonly CounterRow[]): ReadonlyMap<string, CounterRow> {
+/** Rows by the names of their counters and resources. */
+export function byCounter(rows: readonly CounterRow[]): ReadonlyMap<string, CounterRow> {
   return new Map(rows.map((row) => [limitName({ subjectId: row.id, resource: row.resource }), row]));
 }
 
-interface NewCounters {
-  /** Those beyond a bound. */
-  full: ReadonlySet<string>;
-  /** Keys opening the others, by the ids of these; null without a key. */
-  openers: ReadonlyMap<string, string | null>;
-}
-
-/** Counts new counters of the tenant and of the keys opening them. */
-async function countNew(db: Queryable, tenantId: string, asks: readonly CounterAsk[]): Promise<NewCounters> {
-  const full = new Set<string>();
-  const openers = new Map<string, string | null>();
-  if (asks.length === 0) return { full, openers };
-  const subjectIds = [...new Set([tenantId, ...asks.flatMap(({ counter }) => counter.apiKeyId ?? [])])];
-  const counts = await lockCounts(db, tenantId, subjectIds);
-  // After the lock: another replica may have opened them.
-  const known = await findKnown(db, asks);
-  const opened = new Map<string, number>();
-  for (const { subjectId, counter } of asks) {
-    if (known.has(subjectId) || full.has(subjectId) || openers.has(subjectId)) continue;
-    const subjects = [tenantId, ...(counter.apiKeyId === null ? [] : [counter.apiKeyId])];
-    const isFull = subjects.some(
-      (id) =>
-        (counts.get(id) ?? 0) + (opened.get(id) ?? 0) >=
-        (id === tenantId ? maxCounters.tenant : maxCounters.key),
-    );
-    if (isFull) {
-      full.add(subjectId);
-      continue;
-    }
-    openers.set(subjectId, counter.apiKeyId);
-    for (const id of subjects) opened.set(id, (opened.get(id) ?? 0) + 1);
-  }
-  await addCounts(db, opened);
-  return { full, openers };
-}
-
-async function findKnown(db: Queryable, asks: readonly CounterAsk[]): Promise<ReadonlySet<string>> {
-  const rows = await db.all<{ id: string }>(
-    `select a.id from unnest($1::uuid[]) as a (id)
-     where exists (select from tenant.policy_counters c where c.id = a.id)`,
-    [[...new Set(asks.map(({ subjectId }) => subjectId))]],
-  );
-  return new Set(rows.map(({ id }) => id));
-}
-
-/** Locks and returns how many counters a tenant has, and its keys have opened. */
-async function lockCounts(
-  db: Queryable,
-  tenantId: string,
-  subjectIds: readonly string[],
-): Promise<ReadonlyMap<string, number>> {
-  await db.query(
-    `insert into tenant.limit_uses (tenant_id, subject_id, resource)
-     select $1, s.id, 'counters' from unnest($2::uuid[]) as s (id) order by s.id on conflict do nothing`,
-    [tenantId, subjectIds],
-  );
-  const rows = await db.all<{ subjectId: string; used: number }>(
-    `select subject_id as "subjectId", used::integer as used from tenant.limit_uses
-     where subject_id = any ($1::uuid[]) and resource = 'counters' order by subject_id for update`,
-    [subjectIds],
-  );
-  return new Map(rows.map(({ subjectId, used }) => [subjectId, used]));
-}
-
-async function addCounts(db: Queryable, added: ReadonlyMap<string, number>): Promise<void> {
-  if (added.size === 0) return;
-  await db.query(
-    `update tenant.limit_uses u set used = greatest(0, u.used + a.counters)
-     from unnest($1::uuid[], $2::integer[]) as a (id, counters)
-     where u.subject_id = a.id and u.resource = 'counters' and u.subject_id = any ($1::uuid[])`,
-    [[...added.keys()], [...added.values()]],
-  );
-}
-
-/** All rows of a counter have the same key, its opener. */
-async function insertRows(
-  db: Queryable,
-  tenantId: string,
-  { rows, openers }: { rows: readonly NewRow[]; openers: NewCounters['openers'] },
-): Promise<void> {
-  if (rows.length === 0) return;
-  await db.query(
-    `insert into tenant.policy_counters
-       (tenant_id, id, policy_id, value, user_id, api_key_id, resource, window_start, window_end, removable_at)
-     select $1, r.id, r.policy_id, r.value, r.user_id,
-            case when r.is_new then r.api_key_id
-              else (select api_key_id from tenant.policy_counters where id = r.id limit 1) end, r.resource, to_timestamp(r.starts_at / 1000),
-            to_timestamp(r.ends_at / 1000), coalesce(to_timestamp(r.removable_at / 1000), 'infinity')
-     from unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::uuid[], $7::text[], $8::float8[], $9::float8[],
-                 $10::float8[], $11::boolean[])
-       as r (id, policy_id, value, user_id, api_key_id, resource, starts_at, ends_at, removable_at, is_new)
-     on conflict do nothing`,
-    [
-      tenantId,
-      rows.map(({ ask }) => ask.subjectId),
-      rows.map(({ ask }) => ask.counter.policyId),
-      rows.map(({ ask }) => ask.counter.value),
-      rows.map(({ ask }) => ask.counter.userId),
-      rows.map(({ ask }) => openers.get(ask.subjectId) ?? null),
-      rows.map(({ ask }) => ask.resource),
-      rows.map(({ start }) => start),
-      rows.map(({ end }) => end),
-      rows.map(({ removableAt: removal }) => finite(removal)),
-      rows.map(({ ask }) => openers.has(ask.subjectId)),
-    ],
-  );
-}
-
-function finite(time: number): number | null {
+/** Null for no end. */
+export function finite(time: number): number | null {
   return Number.isFinite(time) ? time : null;
 }
 

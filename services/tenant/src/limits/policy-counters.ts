@@ -80,7 +80,7 @@ export function counterWindow(
 }
 
 /** So long a window of a budget stays after its end, for late settlements. */
-const settledWithinMs = 2 * dayMs;
+export const settledWithinMs = 2 * dayMs;
 /** A counter without an end is removed after so long without use; sessions are. */
 const unusedMs = dayMs;
 /** The time of the removal moves in steps: each step is a write. */

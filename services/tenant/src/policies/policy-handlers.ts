@@ -8,6 +8,7 @@ import {
   type PatchOwnerPolicy,
   type PatchPolicy,
   type PutPolicyOverride,
+  type ResetPolicy,
 } from '@gatehouse/contract/policies';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { pageReply } from '@gatehouse/http/pagination';
@@ -18,7 +19,7 @@ import { newCounterKey } from '@gatehouse/secrets/counter-key';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { z } from 'zod';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
-import { checkOverride, newSettings, patchedSettings, selectsTheSame, type Policy } from './policy.ts';
+import { checkOverride, countedValue, newSettings, patchedSettings, selectsTheSame, type Policy } from './policy.ts';
 import {
   assertFewOverrides,
   changePolicy,
@@ -31,6 +32,8 @@ import {
   listPolicies,
   lockPolicy,
   putOverrides,
+  resetCounter,
+  resetCounters,
   type PolicyName,
 } from './policy-store.ts';
 import { showOverride, showOwnerPolicy, showPolicy, type PolicyWithOverrides } from './policy-views.ts';
@@ -39,6 +42,7 @@ type List = Call<unknown, z.output<typeof listQuery>>;
 type Create = Call<CreatePolicy | CreateOwnerPolicy>;
 type Patch = Call<PatchPolicy | PatchOwnerPolicy>;
 type Put = Call<PutPolicyOverride>;
+type Reset = Call<ResetPolicy>;
 
 const what = 'policy';
 
@@ -80,6 +84,7 @@ function handlersOf(prefix: string, changes: Changes, holder: PolicyAudience): R
     ...handlersOfAll(prefix, changes, holder),
     ...handlersOfOne(prefix, changes, holder),
     ...overrideHandlers(prefix, changes, holder),
+    ...resetHandlers(prefix, changes, holder),
   };
 }
 
@@ -178,6 +183,30 @@ function overrideHandlers(
         return { changes: [overrideChange(policy, value, { before, after: null })] };
       });
     },
+  };
+}
+
+function resetHandlers(
+  prefix: string,
+  changes: Changes,
+  { tenantIdOf, show }: PolicyAudience,
+): Record<string, Handler> {
+  return {
+    [`${prefix}.reset`]: async (call: Reset) =>
+      changes.change(call, async (db) => {
+        const { value } = call.body;
+        const before = orNotFound(await lockPolicy(db, nameIn(call, tenantIdOf)), what);
+        if (value !== undefined) await resetCounter(db, before.id, countedValue(before, value));
+        else await resetCounters(db, before.id);
+        const after = orNotFound(await findPolicy(db, { tenantId: before.tenantId, idOrName: before.id }), what);
+        const view = ({ name, countsSince }: Policy) => ({ name, counts_since: countsSince.toISOString() });
+        return {
+          body: show(after),
+          changes: [
+            { action: 'policy.reset', id: after.id, before: view(before), after: { ...view(after), value } },
+          ],
+        };
+      }),
   };
 }
 

@@ -103,6 +103,27 @@ export async function insertPolicy(
     .catch((error: unknown) => nameConflict(error, policy.name));
 }
 
+/** Has all counters of a policy begin a new window. */
+export async function resetCounters(db: Queryable, policyId: string): Promise<void> {
+  await db.query('update tenant.policies set counts_since = now(), updated_at = now() where id = $1', [policyId]);
+}
+
+/** Ends the windows of one value, in all tenants of a policy: the next calls begin new ones. */
+export async function resetCounter(db: Queryable, policyId: string, value: string): Promise<void> {
+  const isOpen = `policy_id = $1 and value = $2 and resource <> 'concurrency'
+    and (window_end is null or window_end > clock_timestamp())`;
+  // In the order of leases.
+  await db.query(`select from tenant.policy_counters where ${isOpen} order by id, resource for update`, [
+    policyId,
+    value,
+  ]);
+  await db.query(
+    `update tenant.policy_counters set window_end = greatest(
+       date_trunc('milliseconds', clock_timestamp()), window_start + interval '1 millisecond') where ${isOpen}`,
+    [policyId, value],
+  );
+}
+
 /** Deletes a policy with its overrides. Null without one. */
 export async function deletePolicy(db: Queryable, name: PolicyName): Promise<PolicyWithOverrides | null> {
   const locked = await lockPolicy(db, name);

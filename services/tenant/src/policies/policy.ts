@@ -90,6 +90,12 @@ export function checkOverride(
     throw invalid(param, 'a policy that refuses nothing has no limits');
 }
 
+/** The value as its counter has it. Throws `invalid_value` for a policy with one counter. */
+export function countedValue({ per }: Pick<PolicySettings, 'per'>, value: string): string {
+  if (per === null) throw invalid('value', 'the policy has one counter, without values');
+  return per === 'group' ? value.toLowerCase() : value;
+}
+
 function checked(settings: PolicySettings): PolicySettings {
   const { name, selection, per, limits, budget, enforce } = settings;
   if (isUuid(name)) throw invalid('name', 'must not have the form of an id');
