@@ -239,6 +239,34 @@ function manyNames(count: number, length: number): string[] {
 }
 
 describe('the alerts of a policy', () => {
+  it('are sent also where it refuses nothing, and again in a new window', async () => {
+    const own = await service.makeTenant();
+    const budget = { usd: '0.000000001', period: 'year' };
+    const { body: policy } = await create({ budget, enforce: false, alerts: [100] }, own.admin);
+    const [replica, subjectId] = [new Replica(service), newId()];
+    const spend = async (costPico: bigint) => {
+      const ask = { subjectId, policyId: policy.id, value: '', resource: Resource.BUDGET };
+      const [grant] = await replica.leaseTogether(own.id, [ask], [{ 0: 0n }]);
+      if (grant === undefined) throw new Error('no grant');
+      const charges = [{ subjectId, windowStart: grant.windowStart }];
+      await replica.settle([{ ...settlementOf(own, replica, grant, costPico), charges }]);
+    };
+    const percents = async () => {
+      await eventually(async () =>
+        expect(await service.rows('select 1 from tenant.alert_outbox')).toEqual([]),
+      );
+      return service.others.alertsOf(own.id, 'budget.threshold').map(({ data }) => data['percent']);
+    };
+    await spend(999n);
+    expect(await percents()).toEqual([]);
+    await spend(10n ** 6n);
+    await spend(10n ** 6n);
+    expect(await percents()).toEqual([100]);
+    await call('POST', `${policy.id}/reset`, {}, own.admin);
+    await spend(1_000n);
+    expect(await percents()).toEqual([100, 100]);
+  });
+
   it('are sent at its percentages, once in a window, by the amount of the value', async () => {
     const own = await service.makeTenant();
     const budget = { usd: '0.000000001', period: 'year' };
