@@ -15,7 +15,10 @@ interface PolicyRow {
   groupOverrides: OverrideAmounts[];
 }
 
-/** The enabled policies of a tenant's counters, by the ids of the counters. */
+/**
+ * The enabled policies of a tenant's counters, by the ids of the counters. Overrides name groups in any case, and
+ * counters have their names in lower case.
+ */
 export async function findCountedPolicies(
   db: Queryable,
   tenantId: string,
@@ -33,11 +36,13 @@ export async function findCountedPolicies(
          and (tenant_id = $1 or tenant_id is null and (tenants is null or $1 = any (tenants))) limit 1
      ) as p left join lateral (
        select amounts from tenant.policy_overrides
-       where policy_id = a.policy_id and value = a.value and (until is null or until > clock_timestamp()) limit 1
+       where policy_id = a.policy_id and lower(value) = lower(a.value) and (value = a.value or p.per = 'group')
+         and (until is null or until > clock_timestamp()) limit 1
      ) as o on true left join lateral (
        select jsonb_agg(amounts) as amounts from tenant.policy_overrides
        where policy_id = a.policy_id and (until is null or until > clock_timestamp()) and p.per = 'user'
-         and value = any (array (select 'group:' || name from jsonb_array_elements_text(a.groups) as names (name)))
+         and lower(value) = any (array (
+           select 'group:' || lower(name) from jsonb_array_elements_text(a.groups) as names (name)))
      ) as g on true`,
     [
       tenantId,

@@ -34,8 +34,11 @@ export async function publishCounterThresholds(
        c.value, p.alerts, p.limits, p.budget, o.amounts as "valueOverride", c.used::text,
        c.published_percent as "publishedPercent", ${milliseconds('c.window_start')} as "windowStart"
      from tenant.policy_counters c join tenant.policies p on p.id = c.policy_id
-     left join tenant.policy_overrides o on o.policy_id = c.policy_id and o.value = c.value
-       and (o.until is null or o.until > clock_timestamp())
+     left join lateral (
+       select amounts from tenant.policy_overrides
+       where policy_id = c.policy_id and lower(value) = lower(c.value) and (value = c.value or p.per = 'group')
+         and (until is null or until > clock_timestamp()) limit 1
+     ) as o on true
      where c.id = any ($1::uuid[]) and c.resource = 'budget' and p.budget is not null
        and (c.window_end is null or c.window_end > clock_timestamp())
        and c.window_start >= date_trunc('milliseconds', p.counts_since)`,
