@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import fc from 'fast-check';
-import { findCalendar } from '../src/limits/policy-counter-store.ts';
+import { calendarExpressions, calendarOf, type CalendarRow } from '../src/limits/calendar-store.ts';
 import { periods } from '../src/limits/policy-counters.ts';
 import { TenantServiceUnderTest } from './tenant-service.ts';
 
@@ -21,6 +21,11 @@ afterAll(async () => {
   await pool.end();
   await service.stop();
 });
+
+async function findCalendar(tenantId: string, at: string) {
+  const text = `with ${calendarExpressions('$2::timestamptz')} select * from calendar`;
+  return calendarOf(await pool.all<CalendarRow>(text, [tenantId, at]));
+}
 
 describe('the windows of a time zone', () => {
   const parts = (zone: string, at: number) => {
@@ -53,8 +58,7 @@ describe('the windows of a time zone', () => {
     const time = fc.integer({ min: Date.UTC(2023, 11, 25), max: Date.UTC(2027, 1, 5) });
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...zones), time, async (zone, at) => {
-        const windowsAt = (ms: number) =>
-          findCalendar(pool, tenants.get(zone) ?? '', new Date(ms).toISOString());
+        const windowsAt = (ms: number) => findCalendar(tenants.get(zone) ?? '', new Date(ms).toISOString());
         const calendar = await windowsAt(at);
         expect(calendar.now).toBe(at);
         expect(calendar.periods.total).toEqual({ start: 0, end: null });
@@ -79,7 +83,7 @@ describe('the windows of a time zone', () => {
     ['2026-10-25T12:00:00Z', 25],
   ])('have a day of %s with %d hours in Berlin', async (at, hours) => {
     const { id } = await service.makeTenant({ timezone: 'Europe/Berlin' });
-    const { start, end } = (await findCalendar(pool, id, at)).periods.day;
+    const { start, end } = (await findCalendar(id, at)).periods.day;
     expect(((end ?? 0) - start) / 3_600_000).toBe(hours);
   });
 });

@@ -1,8 +1,9 @@
 import type { PolicyBudget, PolicyLimits } from '@gatehouse/contract/policies';
 import type { Queryable } from '@gatehouse/pg/pool';
+import { calendarExpressions, calendarOf, type CalendarRow } from './calendar-store.ts';
 import { milliseconds } from './limit-store.ts';
 import { amountsOf, type OverrideAmounts } from './policy-amounts.ts';
-import type { CountedPolicy, PolicyCounter } from './policy-counters.ts';
+import type { Calendar, CountedPolicy, PolicyCounter } from './policy-counters.ts';
 
 interface PolicyRow {
   id: string;
@@ -13,22 +14,25 @@ interface PolicyRow {
   countsSince: number;
   valueOverride: OverrideAmounts | null;
   groupOverrides: OverrideAmounts[];
+  /** The same in each row. */
+  calendar: CalendarRow[];
 }
 
 /**
- * The enabled policies of a tenant's counters, by the ids of the counters. Overrides name groups in any case, and
- * counters have their names in lower case.
+ * The enabled policies of a tenant's counters, by the ids of the counters, and the current windows. Overrides name
+ * groups in any case, and counters have their names in lower case.
  */
 export async function findCountedPolicies(
   db: Queryable,
   tenantId: string,
   asks: readonly { subjectId: string; counter: PolicyCounter }[],
-): Promise<ReadonlyMap<string, CountedPolicy>> {
-  if (asks.length === 0) return new Map();
+): Promise<{ policies: ReadonlyMap<string, CountedPolicy>; calendar: Calendar }> {
   const counters = [...new Map(asks.map(({ subjectId, counter }) => [subjectId, counter]))];
   const rows = await db.all<PolicyRow>(
-    `select a.id, p.per, p.limits, p.budget, p.enforce, ${milliseconds('p.counts_since')} as "countsSince", o.amounts as "valueOverride",
-            coalesce(g.amounts, '[]') as "groupOverrides"
+    `with ${calendarExpressions('clock_timestamp()')},
+     shown as materialized (select jsonb_agg(calendar) as calendar from calendar)
+     select a.id, p.per, p.limits, p.budget, p.enforce, ${milliseconds('p.counts_since')} as "countsSince",
+            o.amounts as "valueOverride", coalesce(g.amounts, '[]') as "groupOverrides", (select calendar from shown) as calendar
      from unnest($2::uuid[], $3::uuid[], $4::text[], $5::jsonb[]) as a (id, policy_id, value, groups)
      cross join lateral (
        select per, limits, budget, enforce, counts_since from tenant.policies
@@ -52,8 +56,8 @@ export async function findCountedPolicies(
       counters.map(([, { groups }]) => JSON.stringify(groups)),
     ],
   );
-  return new Map(
-    rows.map(({ id, per, countsSince, ...amounts }) => [
+  const policies = new Map(
+    rows.map(({ id, per, countsSince, calendar: _, ...amounts }): [string, CountedPolicy] => [
       id,
       {
         limits: amountsOf(amounts),
@@ -63,4 +67,5 @@ export async function findCountedPolicies(
       },
     ]),
   );
+  return { policies, calendar: calendarOf(rows[0]?.calendar ?? []) };
 }

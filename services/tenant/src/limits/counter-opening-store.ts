@@ -2,14 +2,7 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import { maxCounters } from '../bounds.ts';
 import { findCountedPolicies } from './counted-policy-store.ts';
 import { limitName } from './leases.ts';
-import {
-  byCounter,
-  findCalendar,
-  findCounterRows,
-  finite,
-  inOrder,
-  type CounterAsk,
-} from './policy-counter-store.ts';
+import { byCounter, findCounterRows, finite, inOrder, type CounterAsk } from './policy-counter-store.ts';
 import { counterWindow, removableAt, settledWithinMs, type CounterRow } from './policy-counters.ts';
 
 /** New windows of counters, and new counters, as far as tenant and key may have more. */
@@ -32,8 +25,7 @@ export async function openCounters(
   asks: readonly CounterAsk[],
 ): Promise<ReadonlySet<string>> {
   if (asks.length === 0) return new Set();
-  const policies = await findCountedPolicies(db, tenantId, asks);
-  const calendar = await findCalendar(db, tenantId);
+  const { policies, calendar } = await findCountedPolicies(db, tenantId, asks);
   const newest = byCounter(await findCounterRows(db, asks));
   const opened = inOrder(asks).flatMap((ask): NewRow[] => {
     const policy = policies.get(ask.subjectId);

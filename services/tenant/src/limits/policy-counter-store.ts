@@ -1,17 +1,13 @@
 import type { Queryable } from '@gatehouse/pg/pool';
-import { minuteMs } from '@gatehouse/kit/bounds';
 import { findCountedPolicies } from './counted-policy-store.ts';
 import { milliseconds, type HeldRow, type Limited } from './limit-store.ts';
 import { isHeld, limitName, type SetResource, type Window } from './leases.ts';
 import {
   counterWindow,
   isDueToMove,
-  periods,
   removableAt,
-  type Calendar,
   type PolicyCounter,
   type CounterRow,
-  type Period,
 } from './policy-counters.ts';
 
 /** An ask for a resource of a counter. `subjectId`: the id of the counter. */
@@ -19,46 +15,6 @@ export interface CounterAsk {
   subjectId: string;
   resource: SetResource;
   counter: PolicyCounter;
-}
-
-/** The windows by the database's clock, or at the time `at` (ISO 8601), in the zone of the tenant's budgets. */
-export async function findCalendar(
-  db: Queryable,
-  tenantId: string,
-  at: string | null = null,
-): Promise<Calendar> {
-  const rows = await db.all<
-    Record<'start' | 'now' | 'minute', number> & { period: Period; end: number | null }
-  >(
-    `with clock as materialized (select coalesce($2::timestamptz, clock_timestamp()) as at),
-     zones as materialized (
-       select tenant.timezone_or_utc(budget_timezone) as zone from tenant.tenants where id = $1
-     ), windows as (
-       select period, at, case period when 'hour' then 'UTC' else zone end as zone,
-              case period when 'quarter' then interval '3 months' when 'total' then null
-                else ('1 ' || period)::interval end as length
-       from clock, zones, unnest($3::text[]) as p (period)
-     ), started as (
-       select period, at, zone, length,
-              case when length is null then null else date_trunc(period, at at time zone zone) end as start
-       from windows
-     )
-     select period, ${milliseconds('at')} as now, ${milliseconds(`date_trunc('minute', at)`)} as minute,
-            coalesce(${milliseconds('start at time zone zone')}, 0) as start,
-            ${milliseconds('(start + length) at time zone zone')} as "end"
-     from started`,
-    [tenantId, at, periods],
-  );
-  const [first] = rows;
-  const minute = first?.minute ?? 0;
-  return {
-    now: first?.now ?? 0,
-    minute: { start: minute, end: minute + minuteMs },
-    // Each period has a row.
-    periods: Object.fromEntries(
-      rows.map(({ period, start, end }) => [period, { start, end }]),
-    ) as unknown as Calendar['periods'],
-  };
 }
 
 interface StoredRow {
@@ -137,8 +93,7 @@ export async function readCounters(
   },
 ): Promise<LimitedCounter[] | null> {
   if (asks.length === 0) return [];
-  const policies = await findCountedPolicies(db, tenantId, asks);
-  const calendar = await findCalendar(db, tenantId);
+  const { policies, calendar } = await findCountedPolicies(db, tenantId, asks);
   const rowOf = byCounter(rows);
   const heldBy = Map.groupBy(held, limitName);
   const counters: LimitedCounter[] = [];
