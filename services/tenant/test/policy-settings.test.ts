@@ -77,9 +77,11 @@ describe('settings', () => {
     const ring = KeyRing.parse(service.identity.keyRing);
     const keyOf = async (tenantId: string): Promise<string> => {
       const policy = (await policiesOf(tenantId)).find(({ id }) => id === body.id);
-      return openCounterKey(ring, { tenantId, policyId: body.id }, policy?.counterKey ?? Buffer.of()).toString(
-        'hex',
-      );
+      return openCounterKey(
+        ring,
+        { tenantId, policyId: body.id },
+        policy?.counterKey ?? Buffer.of(),
+      ).toString('hex');
     };
     const keys = [await keyOf(tenant.id), await keyOf(other.id), await keyOf(tenant.id)];
     expect(keys).toEqual([keys[0], expect.stringMatching(/^[0-9a-f]{64}$/), keys[0]]);

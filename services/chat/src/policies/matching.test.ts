@@ -59,7 +59,8 @@ describe('the policies of a run', () => {
 
 describe('the id of a counter', () => {
   const idOf = (policy: Partial<Policy>, userId: string): string | undefined =>
-    new PolicyIndex([policyOf({ per: 'user', ...policy })]).matching(run({ userId })).countersOf('gpt-5')[0]?.id;
+    new PolicyIndex([policyOf({ per: 'user', ...policy })]).matching(run({ userId })).countersOf('gpt-5')[0]
+      ?.id;
 
   it('is a UUID of the value under the key of its policy and tenant', () => {
     const counterKey = Buffer.alloc(32, 1);

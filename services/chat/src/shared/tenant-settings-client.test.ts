@@ -30,10 +30,10 @@ beforeEach(() => {
     return tenantSettings({ retentionDays: answer() });
   };
   // Every call of these tests is `getTenantSettings`.
-  client = new TenantSettingsClient(
-    { call } as ConstructorParameters<typeof TenantSettingsClient>[0],
-    { changes, keyRing },
-  );
+  client = new TenantSettingsClient({ call } as ConstructorParameters<typeof TenantSettingsClient>[0], {
+    changes,
+    keyRing,
+  });
 });
 afterEach(() => changes.stop());
 

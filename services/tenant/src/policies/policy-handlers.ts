@@ -19,7 +19,14 @@ import { newCounterKey } from '@gatehouse/secrets/counter-key';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { z } from 'zod';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
-import { checkOverride, countedValue, newSettings, patchedSettings, selectsTheSame, type Policy } from './policy.ts';
+import {
+  checkOverride,
+  countedValue,
+  newSettings,
+  patchedSettings,
+  selectsTheSame,
+  type Policy,
+} from './policy.ts';
 import {
   assertFewOverrides,
   changePolicy,
@@ -198,7 +205,10 @@ function resetHandlers(
         const before = orNotFound(await lockPolicy(db, nameIn(call, tenantIdOf)), what);
         if (value !== undefined) await resetCounter(db, before.id, countedValue(before, value));
         else await resetCounters(db, before.id);
-        const after = orNotFound(await findPolicy(db, { tenantId: before.tenantId, idOrName: before.id }), what);
+        const after = orNotFound(
+          await findPolicy(db, { tenantId: before.tenantId, idOrName: before.id }),
+          what,
+        );
         const view = ({ name, countsSince }: Policy) => ({ name, counts_since: countsSince.toISOString() });
         return {
           body: show(after),

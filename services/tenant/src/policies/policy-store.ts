@@ -105,7 +105,9 @@ export async function insertPolicy(
 
 /** Has all counters of a policy begin a new window. */
 export async function resetCounters(db: Queryable, policyId: string): Promise<void> {
-  await db.query('update tenant.policies set counts_since = now(), updated_at = now() where id = $1', [policyId]);
+  await db.query('update tenant.policies set counts_since = now(), updated_at = now() where id = $1', [
+    policyId,
+  ]);
 }
 
 /** Ends the windows of one value, in all tenants of a policy: the next calls begin new ones. */
