@@ -234,7 +234,8 @@ interface Audience {
 }
 
 /** The same routes for a tenant and for the owner. */
-function routesOf({ prefix, path, access, shapes, example: one }: Audience): Route[] {
+function routesOf(audience: Audience): Route[] {
+  const { prefix, path, access, shapes, example: one } = audience;
   const route = routesWith({ service: 'tenant', access });
   const params = { policy: one.name };
   return [
@@ -285,6 +286,15 @@ function routesOf({ prefix, path, access, shapes, example: one }: Audience): Rou
       summary: 'Delete a policy with its overrides and counters',
       examples: { policy: { summary: 'A policy', params } },
     }),
+    ...counterRoutesOf(audience),
+  ];
+}
+
+/** The routes of single counters and values. */
+function counterRoutesOf({ prefix, path, access, shapes, example: one }: Audience): Route[] {
+  const route = routesWith({ service: 'tenant', access });
+  const params = { policy: one.name };
+  return [
     route(`${prefix}.reset`, `POST ${path}/{policy}/reset`, {
       body: resetPolicy,
       response: ok(shapes.one),
