@@ -137,6 +137,7 @@ try {
         ['entity', `/app/graph/${agent}`, 'Add an entity'],
         ['relation', `/app/graph/${agent}`, 'Add a relation'],
         ['extraction', `/app/graph/${agent}`, 'Extract from a text'],
+        ['user', '/app/users', 'Add a user'],
       ]),
     ),
   );

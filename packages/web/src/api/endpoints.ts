@@ -73,7 +73,7 @@ import type {
   ownerUsageSummary,
   UsageSummary,
 } from '@gatehouse/contract/usage';
-import type { UserDataDeletion } from '@gatehouse/contract/users';
+import type { Group, PutUser, User, UserDataDeletion } from '@gatehouse/contract/users';
 import type { WebhookCall, WebhookCallWithResult, WebhookDelivery } from '@gatehouse/contract/webhook-calls';
 import type {
   createWebhookEndpoint,
@@ -206,6 +206,10 @@ export interface Endpoints {
   'DELETE /v1/browser/cookies': { query: Query<'agent_id' | 'domain'>; answer: unknown };
   'GET /v1/mcp/logins': { query: Query<Paged>; answer: List<McpLogin> };
   'DELETE /v1/mcp/logins/{server_id}': { answer: undefined };
+  'GET /v1/users': { query: Query<Paged | 'group' | 'status' | 'q'>; answer: List<User> };
+  'PUT /v1/users/{user_id}': { body: PutUser; answer: User };
+  'DELETE /v1/users/{user_id}': { answer: undefined };
+  'GET /v1/groups': { query: Query<Paged>; answer: List<Group> };
   'DELETE /v1/users/{user_id}/data': { answer: UserDataDeletion };
   'GET /v1/users/{user_id}/data/deletions/{id}': { answer: UserDataDeletion };
   'GET /v1/webhooks/endpoints': { query: Query<Paged>; answer: List<WebhookEndpoint> };

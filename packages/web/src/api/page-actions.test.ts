@@ -34,10 +34,6 @@ const exceptions: readonly { operations: RegExp; reason: string }[] = [
     operations: /^POST \/v1\/webhooks\/(?:llm|message)$/,
     reason: 'senders of webhooks and providers call it',
   },
-  {
-    operations: /^(?:PUT|DELETE) \/v1\/users\/\{user_id\}$/,
-    reason: 'programs and identity providers write the directory of users',
-  },
   { operations: /^POST \/login\//, reason: 'pages of the login and programs' },
 ];
 

@@ -1,6 +1,6 @@
 import type { ApiKey } from '@gatehouse/contract/keys';
 import { Creation } from '../parts/creation.tsx';
-import { count, usd } from '../format/amounts.ts';
+import { amountTexts } from '../format/limits.ts';
 import { KeyButtons } from '../parts/key-buttons.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
 import { NewKeyForm } from '../parts/new-key-form.tsx';
@@ -8,6 +8,7 @@ import { ResourceList } from '../parts/resource-list.tsx';
 import { NewKey } from '../parts/new-key.tsx';
 import { Status } from '../parts/status.tsx';
 import type { Column } from '../parts/table.tsx';
+import { TextLines } from '../parts/text-lines.tsx';
 import { Time } from '../parts/time.tsx';
 import { useParameter } from '../shell/location.tsx';
 
@@ -53,7 +54,7 @@ function columnsOf(show: (key: string) => void, reload: () => void): Column<ApiK
     { header: 'Status', cell: ({ status }) => <Status state={status} /> },
     { header: 'Role', cell: ({ role }) => role },
     { header: 'User', cell: ({ user_id: user }) => user ?? '–' },
-    { header: 'Limits', cell: (key) => <Limits apiKey={key} /> },
+    { header: 'Limits', cell: ({ limits, budget }) => <TextLines texts={amountTexts(limits, budget)} /> },
     { header: 'Last used', cell: ({ last_used_at: at }) => <Time at={at} otherwise="never" /> },
     { header: 'Expires', cell: ({ expires_at: at }) => <Time at={at} otherwise="never" /> },
     { header: 'Created', cell: ({ created_at: at }) => <Time at={at} /> },
@@ -62,25 +63,4 @@ function columnsOf(show: (key: string) => void, reload: () => void): Column<ApiK
       cell: (key) => <KeyButtons apiKey={key} path="/v1/api-keys" onRevoked={reload} onRotated={show} />,
     },
   ];
-}
-
-/** The limits of a key itself; those of its tenant hold as well. */
-function Limits({ apiKey: { limits, budget } }: { apiKey: ApiKey }) {
-  const counts = [
-    [limits?.requests_per_minute, 'requests/min'],
-    [limits?.tokens_per_minute, 'tokens/min'],
-    [limits?.max_concurrent, 'concurrent'],
-  ] as const;
-  const texts = counts.flatMap(([value, unit]) =>
-    typeof value === 'number' ? [`${count(value)} ${unit}`] : [],
-  );
-  if (budget !== null) texts.push(`${usd(budget.usd)}/${budget.period}`);
-  if (texts.length === 0) return <>–</>;
-  return (
-    <ul class="lines">
-      {texts.map((text) => (
-        <li key={text}>{text}</li>
-      ))}
-    </ul>
-  );
 }

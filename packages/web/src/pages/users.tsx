@@ -10,11 +10,27 @@ import { Money } from '../parts/money.tsx';
 import { PeriodChoice, usePeriod } from '../parts/period-choice.tsx';
 import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { AsOf } from '../parts/time.tsx';
+import { UserDirectory } from '../parts/user-directory.tsx';
+import { usePerson } from '../shell/session.tsx';
+import { may } from '../shell/rights.ts';
 
 type Group = CostSummary['groups'][number];
 
-/** End users and their costs: who spends most. */
+/** The directory of users, and the costs of all end users: who spends most. */
 export function Users() {
+  const person = usePerson();
+  return (
+    <>
+      {may(person, { scope: 'users.write' }) ? <UserDirectory /> : null}
+      <h2>Costs by user</h2>
+      <CostsByUser />
+      <h2>Delete the data of a user</h2>
+      <DeleteUserData />
+    </>
+  );
+}
+
+function CostsByUser() {
   const period = usePeriod();
   const known = useAnswer('GET /v1/costs/summary', { query: { ...period.range, group_by: 'user' } });
   return (
@@ -41,8 +57,6 @@ export function Users() {
           </>
         )}
       </KnownAnswer>
-      <h2>Delete the data of a user</h2>
-      <DeleteUserData />
     </>
   );
 }

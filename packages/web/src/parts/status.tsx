@@ -12,6 +12,7 @@ const tones: Readonly<Record<string, 'good' | 'bad' | 'busy'>> = {
   ...{ closed: 'good', accepted: 'good', enabled: 'good', up: 'good', down: 'bad' },
   ...{ error: 'bad', failed: 'bad', revoked: 'bad', suspended: 'bad', open: 'bad', interrupted: 'bad' },
   ...{ needs_reauth: 'bad', needs_auth: 'bad', needs_review: 'bad', failing: 'bad', lost: 'bad' },
+  ...{ blocked: 'bad' },
   ...{
     running: 'busy',
     pending: 'busy',
