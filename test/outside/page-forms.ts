@@ -113,6 +113,7 @@ try {
     credentials: { app_secret: 'app-secret-of-forms', oa_secret: 'oa-secret-of-forms' },
   });
   await make('/v1/webhooks/endpoints', { name: `Forms ${stamp}`, agent_id: agent });
+  const policy = await make('/v1/policies', { name: `forms-${stamp}`, per: 'user' });
   await page.setViewport({ width: widths.desktop, height: 900 });
   await logInAfresh(page, admin, '/app/keys');
 
@@ -138,6 +139,9 @@ try {
         ['relation', `/app/graph/${agent}`, 'Add a relation'],
         ['extraction', `/app/graph/${agent}`, 'Extract from a text'],
         ['user', '/app/users', 'Add a user'],
+        ['policy', '/app/policies', 'Create a policy'],
+        ['policy-edited', '/app/policies', `Edit forms-${stamp}`],
+        ['policy-exception', `/app/policies/${policy}`, 'Add an exception'],
       ]),
     ),
   );
@@ -280,6 +284,7 @@ try {
         ['owner-key', '/app/owner-keys', 'Create a key'],
         ['owner-subscription', '/app/owner-subscriptions', 'Subscribe'],
         ['owner-transfer', '/app/transfers', 'Plan a transfer'],
+        ['owner-policy', '/app/owner-policies', 'Create a policy'],
       ]),
     ),
   );

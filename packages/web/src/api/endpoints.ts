@@ -51,6 +51,16 @@ import type {
 } from '@gatehouse/contract/memory';
 import type { CreatePersonalKey, PersonalKey, MemberSession } from '@gatehouse/contract/personal-keys';
 import type { budgetList } from '@gatehouse/contract/owner-budgets';
+import type {
+  createOwnerPolicy,
+  createPolicy,
+  OwnerPolicy,
+  PatchOwnerPolicy,
+  PatchPolicy,
+  Policy,
+  PolicyOverride,
+  putPolicyOverride,
+} from '@gatehouse/contract/policies';
 import type { CreateProviderKey, ProviderKey } from '@gatehouse/contract/provider-keys';
 import type { OwnerModel } from '@gatehouse/contract/owner-models';
 import type { ProviderDeployment } from '@gatehouse/contract/owner-providers';
@@ -212,6 +222,16 @@ export interface Endpoints {
   'GET /v1/groups': { query: Query<Paged>; answer: List<Group> };
   'DELETE /v1/users/{user_id}/data': { answer: UserDataDeletion };
   'GET /v1/users/{user_id}/data/deletions/{id}': { answer: UserDataDeletion };
+  'GET /v1/policies': { query: Query<Paged>; answer: List<Policy> };
+  'POST /v1/policies': { body: z.input<typeof createPolicy>; answer: Policy };
+  'GET /v1/policies/{policy}': { answer: Policy };
+  'PATCH /v1/policies/{policy}': { body: PatchPolicy; answer: Policy };
+  'DELETE /v1/policies/{policy}': { answer: undefined };
+  'PUT /v1/policies/{policy}/overrides/{value}': {
+    body: z.input<typeof putPolicyOverride>;
+    answer: PolicyOverride;
+  };
+  'DELETE /v1/policies/{policy}/overrides/{value}': { answer: undefined };
   'GET /v1/webhooks/endpoints': { query: Query<Paged>; answer: List<WebhookEndpoint> };
   'POST /v1/webhooks/endpoints': {
     body: z.input<typeof createWebhookEndpoint>;
@@ -306,6 +326,16 @@ export interface Endpoints {
     answer: z.output<typeof ownerApiKeyWithText>;
   };
   'POST /internal/v1/owner/api-keys/{id}/revoke': { body: object; answer: z.output<typeof ownerApiKey> };
+  'GET /internal/v1/owner/policies': { query: Query<Paged>; answer: List<OwnerPolicy> };
+  'POST /internal/v1/owner/policies': { body: z.input<typeof createOwnerPolicy>; answer: OwnerPolicy };
+  'GET /internal/v1/owner/policies/{policy}': { answer: OwnerPolicy };
+  'PATCH /internal/v1/owner/policies/{policy}': { body: PatchOwnerPolicy; answer: OwnerPolicy };
+  'DELETE /internal/v1/owner/policies/{policy}': { answer: undefined };
+  'PUT /internal/v1/owner/policies/{policy}/overrides/{value}': {
+    body: z.input<typeof putPolicyOverride>;
+    answer: PolicyOverride;
+  };
+  'DELETE /internal/v1/owner/policies/{policy}/overrides/{value}': { answer: undefined };
   'GET /internal/v1/owner/webhook-subscriptions': {
     query: Query<Paged>;
     answer: List<WebhookSubscription>;

@@ -17,6 +17,7 @@ import { PersonalAccess } from './personal-access.tsx';
 import { OwnerAudit } from './owner-audit.tsx';
 import { OwnerKeys } from './owner-keys.tsx';
 import { listed, pageAt, sections, type Page } from './page.ts';
+import { OwnerPolicies, Policies } from './policies.tsx';
 import { Playground } from './playground.tsx';
 import { ProviderKeys } from './provider-keys.tsx';
 import { Providers } from './providers.tsx';
@@ -46,6 +47,7 @@ const running = { scope: 'runs.write' } as const;
 const ownData = { anyScope: ['cookies.write', 'chat'] } as const;
 const chat = { scope: 'chat' } as const;
 const keys = { scope: 'keys.write' } as const;
+const policies = { icon: 'gauge', needs: { scope: 'policies.write' } } as const;
 
 const monitor = [
   { path: '/app/', title: 'Overview', icon: 'gauge', needs: analytics, component: Overview },
@@ -93,6 +95,7 @@ const access = [
   { path: '/app/access', title: 'My keys and sessions', ...everyone, component: PersonalAccess },
   { path: '/app/data', title: 'My data', icon: 'person', needs: ownData, component: MyData },
   { path: '/app/users', title: 'Users', icon: 'users', needs: admin, component: Users },
+  { path: '/app/policies', title: 'Policies', ...policies, component: Policies },
   { path: '/app/sessions', title: 'Sessions', icon: 'shield', needs: admin, component: Sessions },
 ] as const;
 
@@ -107,9 +110,12 @@ const administration = [
   { path: '/app/settings', title: 'Settings', icon: 'settings', needs: keys, component: Settings },
 ] as const;
 
+const ownerPolicies = { icon: 'gauge', needs: owner } as const;
+
 const platform = [
   { path: '/app/', title: 'Spending', icon: 'money', needs: owner, component: Spending },
   { path: '/app/tenants', title: 'Tenants', icon: 'layers', needs: owner, component: Tenants },
+  { path: '/app/owner-policies', title: 'Policies', ...ownerPolicies, component: OwnerPolicies },
   { path: '/app/models', title: 'Models', icon: 'database', needs: owner, component: Models },
   { path: '/app/providers', title: 'Providers', icon: 'server', needs: owner, component: Providers },
   { path: '/app/system', title: 'System', icon: 'gauge', needs: owner, component: System },

@@ -1,0 +1,158 @@
+import type { PolicySelect } from '@gatehouse/contract/policies';
+import { changesOf } from '../format/changes.ts';
+import { ActionForm } from './action-form.tsx';
+import { Choice, LinesField, TextField } from './fields.tsx';
+import {
+  newPolicy,
+  newPolicyBody,
+  periods,
+  pers,
+  policyBody,
+  policyDraft,
+  selectable,
+  type AnyPolicy,
+  type PolicyDraft,
+} from './policy-draft.ts';
+import { RateFields } from './rate-fields.tsx';
+import { useFields } from './use-fields.ts';
+
+/** The policies of a tenant, or those of the owner. */
+export type PolicyPath = '/v1/policies' | '/internal/v1/owner/policies';
+
+function isOwnerPath(path: PolicyPath): boolean {
+  return path === '/internal/v1/owner/policies';
+}
+
+/** Creates a policy. */
+export function NewPolicyForm({ path, onCreated }: { path: PolicyPath; onCreated: () => void }) {
+  const isOwner = isOwnerPath(path);
+  const fields = useFields(newPolicy);
+  const { field } = fields;
+  return (
+    <ActionForm
+      label="Create"
+      name={`POST ${path}`}
+      input={() => ({ body: newPolicyBody(fields.values, isOwner) })}
+      onDone={onCreated}
+    >
+      <NameField {...fields} />
+      <Choice<string>
+        label="Counter per"
+        {...field('per')}
+        options={isOwner ? pers.owner : pers.tenant}
+        hint="Each value has its own limits and budget. This never changes."
+      />
+      <SettingFields {...fields} isOwner={isOwner} hasPeriod />
+    </ActionForm>
+  );
+}
+
+interface PolicyFormProps {
+  path: PolicyPath;
+  policy: AnyPolicy;
+  onDone: () => void;
+}
+
+/** Changes a policy. */
+export function PolicyForm({ path, policy, onDone }: PolicyFormProps) {
+  const isOwner = isOwnerPath(path);
+  const fields = useFields(() => policyDraft(policy));
+  return (
+    <ActionForm
+      label="Save"
+      name={`PATCH ${path}/{policy}`}
+      input={() => ({
+        params: { policy: policy.id },
+        body: changesOf(policyBody(policyDraft(policy), isOwner), policyBody(fields.values, isOwner)),
+      })}
+      onDone={onDone}
+    >
+      <NameField {...fields} />
+      <SettingFields {...fields} isOwner={isOwner} hasPeriod={policy.budget === null} />
+    </ActionForm>
+  );
+}
+
+type Fields = ReturnType<typeof useFields<PolicyDraft>>;
+
+function NameField({ field }: Pick<Fields, 'field'>) {
+  return (
+    <TextField
+      label="Name"
+      {...field('name')}
+      isRequired
+      maxLength={64}
+      hint="Lower case. Errors of refused requests name it."
+    />
+  );
+}
+
+interface SettingFieldsProps extends Pick<Fields, 'field'> {
+  isOwner: boolean;
+  /** Whether the period can be chosen: it never changes. */
+  hasPeriod: boolean;
+}
+
+function SettingFields({ field, isOwner, hasPeriod }: SettingFieldsProps) {
+  return (
+    <>
+      <RateFields field={field} hint="Empty: no limit" />
+      <TextField
+        label="Budget in USD"
+        {...field('usd')}
+        param="budget"
+        isNumber="decimal"
+        hint="Empty: no budget"
+      />
+      {hasPeriod ? (
+        <Choice
+          label="Budget begins anew each"
+          {...field('period')}
+          param="budget.period"
+          options={periods}
+        />
+      ) : null}
+      <TextField
+        label="Alerts at per cent"
+        {...field('alerts')}
+        hint="Of the budget, each once in a period"
+      />
+      <Choice
+        label="Beyond the budget"
+        {...field('enforce')}
+        options={{ true: 'refuse requests', false: 'count and alert only' }}
+      />
+      <SelectFields field={field} isOwner={isOwner} />
+    </>
+  );
+}
+
+const hints: Readonly<Record<keyof PolicySelect, string>> = {
+  users: 'Ids of users',
+  groups: 'Names of groups, of which a user needs one',
+  agents: 'Ids or keys',
+  api_keys: 'Ids of keys',
+  models: 'For example gpt-5*',
+};
+
+function SelectFields({ field, isOwner }: Omit<SettingFieldsProps, 'hasPeriod'>) {
+  const ownerNames: readonly (keyof PolicySelect)[] = ['agents', 'api_keys', 'models'];
+  const names = isOwner ? ownerNames : (['users', 'groups', ...ownerNames] as const);
+  return (
+    <>
+      {names.map((name) => (
+        <LinesField
+          key={name}
+          label={selectable[name]}
+          {...field(name)}
+          param={`select.${name}`}
+          rows={2}
+          hint={`${hints[name]}, one per line; * stands for any text. Empty: all`}
+        />
+      ))}
+      {isOwner ? (
+        <LinesField label="Tenants" {...field('tenants')} rows={2} hint="Ids, one per line. Empty: all" />
+      ) : null}
+    </>
+  );
+}
