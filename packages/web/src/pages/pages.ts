@@ -18,6 +18,7 @@ import { OwnerAudit } from './owner-audit.tsx';
 import { OwnerKeys } from './owner-keys.tsx';
 import { listed, pageAt, sections, type Page } from './page.ts';
 import { OwnerPolicies, Policies } from './policies.tsx';
+import { OwnerPolicyPage, PolicyPage } from './policy.tsx';
 import { Playground } from './playground.tsx';
 import { ProviderKeys } from './provider-keys.tsx';
 import { Providers } from './providers.tsx';
@@ -96,6 +97,7 @@ const access = [
   { path: '/app/data', title: 'My data', icon: 'person', needs: ownData, component: MyData },
   { path: '/app/users', title: 'Users', icon: 'users', needs: admin, component: Users },
   { path: '/app/policies', title: 'Policies', ...policies, component: Policies },
+  { path: '/app/policies/:id', title: 'Policy', ...policies, component: PolicyPage },
   { path: '/app/sessions', title: 'Sessions', icon: 'shield', needs: admin, component: Sessions },
 ] as const;
 
@@ -116,6 +118,7 @@ const platform = [
   { path: '/app/', title: 'Spending', icon: 'money', needs: owner, component: Spending },
   { path: '/app/tenants', title: 'Tenants', icon: 'layers', needs: owner, component: Tenants },
   { path: '/app/owner-policies', title: 'Policies', ...ownerPolicies, component: OwnerPolicies },
+  { path: '/app/owner-policies/:id', title: 'Policy', ...ownerPolicies, component: OwnerPolicyPage },
   { path: '/app/models', title: 'Models', icon: 'database', needs: owner, component: Models },
   { path: '/app/providers', title: 'Providers', icon: 'server', needs: owner, component: Providers },
   { path: '/app/system', title: 'System', icon: 'gauge', needs: owner, component: System },

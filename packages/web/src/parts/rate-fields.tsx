@@ -5,10 +5,12 @@ interface RateFieldsProps {
   /** The props of a field by its name. */
   field: (name: Rate) => { param: string; value: string; onChange: (value: string) => void };
   hint: string;
+  /** Whether a word may stand for a limit. */
+  isText?: true;
 }
 
 /** A field for each limit of requests and tokens, which the API names as a member of `limits`. */
-export function RateFields({ field, hint }: RateFieldsProps) {
+export function RateFields({ field, hint, isText }: RateFieldsProps) {
   return (
     <>
       {(Object.entries(rates) as [Rate, string][]).map(([name, label]) => (
@@ -17,7 +19,7 @@ export function RateFields({ field, hint }: RateFieldsProps) {
           label={label}
           {...field(name)}
           param={`limits.${name}`}
-          isNumber="whole"
+          {...(isText === undefined && { isNumber: 'whole' as const })}
           hint={hint}
         />
       ))}
