@@ -186,3 +186,60 @@ it('a plan of deletions asks at a terminal, and deletes with --yes', async () =>
   });
   expect(await names('/v1/agents')).toEqual(['a']);
 });
+
+it('users and policies are made, changed, and left alone where they are as declared', async () => {
+  const key = tenant.adminKey;
+  await gateway.call('/v1/users/grace', { key, method: 'PUT', body: { groups: ['Research'] } });
+  const declare = (status: string, amount: string) =>
+    writeFile(
+      file,
+      `users: [{ user_id: ada, aliases: [ada@example.com], groups: [research], status: ${status} }]
+policies:
+  - name: people
+    per: user
+    budget: { usd: '20', period: month }
+    overrides: { ada: { budget_usd: '${amount}' } }
+`,
+    );
+  const asDeclared = { code: 0, error: '', out: 'Everything is as declared.\n' };
+  await declare('active', '50');
+  expect(await run(`plan -f ${file}`)).toMatchObject({ code: 3, error: '' });
+  expect(await run(`apply -f ${file}`)).toEqual({
+    ...{ code: 0, error: '' },
+    out: '+ created users ada\n+ created policies people\n',
+  });
+  // The group still has its first name.
+  expect(await run(`plan -f ${file}`)).toEqual(asDeclared);
+  const override = { method: 'PUT', body: { budget_usd: '1' } };
+  await gateway.call('/v1/policies/people/overrides/grace', { key, ...override });
+  await declare('blocked', '60');
+  expect(await run(`apply -f ${file}`)).toEqual({
+    ...{ code: 0, error: '' },
+    out: '~ updated users ada (status)\n~ updated policies people (overrides)\n',
+  });
+  expect(await run(`plan -f ${file}`)).toEqual(asDeclared);
+  expect((await gateway.call('/v1/users/ada', { key })).body).toMatchObject({
+    ...{ status: 'blocked', groups: ['Research'] },
+  });
+  expect((await gateway.call('/v1/policies/people', { key })).body).toMatchObject({
+    overrides: { ada: { budget_usd: '60' }, grace: { budget_usd: '1' } },
+  });
+});
+
+it('a user is declared by its id, and a policy counts as it was made', async () => {
+  const key = tenant.adminKey;
+  const body = { aliases: ['ada@example.com'] };
+  await gateway.call('/v1/users/ada', { key, method: 'PUT', body });
+  await gateway.call('/v1/policies', { key, body: { name: 'people', per: 'user' } });
+  await writeFile(
+    file,
+    'users:\n  - user_id: ada@example.com\n    status: blocked\npolicies: [{ name: people, per: agent }]\n',
+  );
+  const { code, error } = await run(`apply -f ${file}`);
+  expect([code, error]).toEqual([
+    2,
+    expect.stringMatching(
+      /:2: users: ada@example.com differs in user_id, .*\n.*:4: policies: people differs in per, /,
+    ),
+  ]);
+});

@@ -72,6 +72,17 @@ endpoints:
   - { name: Shop, agent: other, scheme: hmac, header: X-Shop, encoding: base64, secret: '\${TOKEN}' }
 subscriptions:
   - { url: 'https://example.com/events', event_types: [budget.threshold, run.failed], enabled: false }
+users:
+  - { user_id: ada, aliases: [ada@example.com], display_name: Ada, groups: [Research, Berlin] }
+  - { user_id: grace, status: blocked }
+policies:
+  - name: people
+    per: user
+    select: { models: ['gpt-*'] }
+    limits: { requests_per_minute: 60 }
+    budget: { usd: '20', period: month }
+    overrides: { 'group:Research': { budget_usd: null, note: Migration } }
+  - { name: all, budget: { usd: '5', period: day }, enforce: false, enabled: false, alerts: [90] }
 api_keys:
   - name: ci
     role: user
@@ -221,7 +232,7 @@ it('an export has what the key may read, and names the rest', async () => {
   const { code, out, error } = await run('export', { key: (key.body as { key: string }).key });
   expect([code, error]).toEqual([
     1,
-    'Left out, because this key may not read them: mcp_servers, channels, endpoints, subscriptions\n',
+    'Left out, because this key may not read them: mcp_servers, channels, endpoints, subscriptions, users, policies\n',
   ]);
   expect(out).toContain('#   subscriptions\n');
   expect(out).toContain('  - key: clerk\n');

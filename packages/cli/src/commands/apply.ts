@@ -43,7 +43,7 @@ export function addApply(program: Command, context: Context, operations: readonl
 
   withFiles(program.command('apply'))
     .description(
-      'make tenants, servers, agents, channels, endpoints, subscriptions and keys as files declare them; changes nothing if the gateway would refuse one',
+      'make tenants, servers, agents, channels, endpoints, subscriptions, users, policies and keys as files declare them; changes nothing if the gateway would refuse one',
     )
     .option('--dry-run', 'only say what would be done, as plan does')
     .option('--secrets-file <file>', 'file for secrets that are shown once, as lines of JSON')
@@ -79,8 +79,8 @@ async function plan(context: Context, options: DeclaredOptions, sets: SetsOfKind
     throw new UsageError('Nothing is declared: --prune would delete everything with the label.');
   const client = await context.client(options);
   const present = await readPresent(client, declared, { prune });
-  const steps = planSteps(declared, present, { label, prune, sendSecrets, sets });
-  await checkSteps(client, steps, present);
+  const planned = planSteps(declared, present, { label, prune, sendSecrets, sets });
+  const steps = await checkSteps(client, planned, present);
   return { declared, steps, present };
 }
 

@@ -8,6 +8,7 @@ import type { Present } from './present.ts';
 import { DeclarationError, problemOf, subjectOf } from './problem.ts';
 import { idsOf, withIds, type Ids } from './references.ts';
 import type { SecretsFile } from './secrets-file.ts';
+import { requestOfStep } from './step-request.ts';
 
 export interface CarryingOut {
   declared: Declared;
@@ -78,14 +79,11 @@ function changesText(title: string, done: readonly Step[]): string {
   return names.length === 0 ? 'Nothing was changed.' : `${title}: ${names.join(', ')}.`;
 }
 
-async function send(
-  client: ApiClient,
-  { action, kind, id = '', members }: Step,
-  ids: Ids,
-): Promise<Members | undefined> {
-  const item = `${kind.path}/${encodeURIComponent(id)}`;
-  if (action === 'delete') return client.json({ method: 'DELETE', path: item });
-  const json = withIds(members, ids);
-  if (action === 'update') return client.json({ method: 'PATCH', path: item, json });
-  return client.json({ method: 'POST', path: kind.path, json, idempotencyKey: randomUUID() });
+async function send(client: ApiClient, step: Step, ids: Ids): Promise<Members | undefined> {
+  const request = requestOfStep(step, withIds(step.members, ids));
+  return client.json({
+    ...request,
+    ...(request.method === 'POST' && { idempotencyKey: randomUUID() }),
+    isRepeatable: request.method === 'PUT',
+  });
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { ApiError, UnreachableError, type ApiClient, type ApiRequest } from '../api-client.ts';
 import { UsageError } from '../usage-error.ts';
 import { isMembers } from './differences.ts';
@@ -14,31 +15,41 @@ import {
   type Ids,
   type NameReference,
 } from './references.ts';
+import { requestOfStep } from './step-request.ts';
 
 type IsCreated = ReturnType<typeof createdBy>;
 
 /**
  * Has the gateway check all steps as dry runs; nothing changes. References to what the steps create are checked here.
- * Throws `UsageError` with every reference to nothing, and `DeclarationError` with every refusal.
+ * Returns the steps with an effect. Throws `UsageError` with every reference to nothing, and `DeclarationError` with
+ * every refusal.
  */
-export async function checkSteps(client: ApiClient, steps: readonly Step[], present: Present): Promise<void> {
+export async function checkSteps(
+  client: ApiClient,
+  steps: readonly Step[],
+  present: Present,
+): Promise<Step[]> {
   const ids = idsOf(present);
   const isCreated = createdBy(steps);
   const mistakes = steps.flatMap((step) => mistakesOf(step, { ids, isCreated, present }));
   if (mistakes.length > 0) throw new UsageError(mistakes.join('\n'));
   const problems: DeclarationProblem[] = [];
+  const effective: Step[] = [];
   const toolsOfServers = new Map<string, readonly string[]>();
   for (const step of steps) {
     const { body, isStandIn } = requestOf(step, { ids, isCreated });
-    const answer = await client.json(body).catch((error: unknown) => {
+    const answer: unknown = await client.json(body).catch((error: unknown) => {
       const refusal = refusalOf(step, error);
       if (!isStandIn || refusal.param !== 'agent_id') problems.push(problemOf(step, refusal));
     });
     if (step.kind.name === 'mcp_servers' && isMembers(answer) && step.members['verify'] !== false)
       toolsOfServers.set(step.identity, toolNames(answer['tools']));
     problems.push(...unknownTools(step, isCreated, toolsOfServers));
+    const changing = effectiveStep(step, answer, present);
+    if (changing !== null) effective.push(changing);
   }
   if (problems.length > 0) throw new DeclarationError(problems, 'Nothing was changed.');
+  return effective;
 }
 
 /** References to nothing, and missing variables of the environment. */
@@ -70,17 +81,36 @@ function unknownText({ kind, name }: NameReference, present: Present): string {
 }
 
 function requestOf(
-  { action, kind, id = '', members }: Step,
+  step: Step,
   references: { ids: Ids; isCreated: IsCreated },
 ): { body: ApiRequest; isStandIn: boolean } {
-  const query = '?dry_run=true';
-  const item = `${kind.path}/${encodeURIComponent(id)}${query}`;
-  if (action === 'delete')
-    return { body: { method: 'DELETE', path: item, isRepeatable: true }, isStandIn: false };
-  const { json, isStandIn } = withoutCreated(members, references);
-  const request =
-    action === 'update' ? { method: 'PATCH', path: item } : { method: 'POST', path: kind.path + query };
-  return { body: { ...request, json, isRepeatable: true }, isStandIn };
+  const { json, isStandIn } = withoutCreated(step.members, references);
+  const { path, ...request } = requestOfStep(step, json);
+  return { body: { ...request, path: `${path}?dry_run=true`, isRepeatable: true }, isStandIn };
+}
+
+/**
+ * The step without members unchanged by its `PUT`: a group of a user has another case, or the user has it from
+ * another side. Null without any effect.
+ */
+function effectiveStep(step: Step, answer: unknown, present: Present): Step | null {
+  const { action, kind, identity, members, differing, differences } = step;
+  const thing = present.get(kind)?.get(identity);
+  if (!kind.isPut || action !== 'update' || thing === undefined || !isMembers(answer)) return step;
+  const changing = new Set(
+    differing.filter((name) => !isDeepStrictEqual(inOrder(answer[name]), inOrder(thing[name]))),
+  );
+  if (changing.size === 0) return null;
+  return {
+    ...step,
+    members: Object.fromEntries(Object.entries(members).filter(([name]) => changing.has(name))),
+    differing: [...changing],
+    differences: differences.filter(({ path: [name = ''] }) => changing.has(name)),
+  };
+}
+
+function inOrder(value: unknown): unknown {
+  return Array.isArray(value) ? value.map(String).toSorted() : value;
 }
 
 /** The refusal of one declaration. Throws errors of the others, too. */

@@ -3,7 +3,7 @@ import { ApiError, type ApiClient } from '../api-client.ts';
 import type { Operation } from '../operations.ts';
 import type { Members } from './declared.ts';
 import { isMembers } from './differences.ts';
-import { kinds, type Kind } from './kinds.ts';
+import { creationOf, kinds, type Kind } from './kinds.ts';
 import { mayHoldSecret, withoutSecret } from './secret-urls.ts';
 
 /** Declarations as YAML, and the rest by reason. */
@@ -43,7 +43,7 @@ export async function exported(
     }
     const { unique, shared } = byUniqueName(
       kind,
-      things.filter((thing) => isDeclarable(kind, thing)),
+      things.filter((thing) => isDeclarable(kind, thing)).map((thing) => asDeclared(kind, thing)),
     );
     for (const name of shared) leaveOut('several have the name', `${kind.name} ${withoutSecret(name)}`);
     if (kind.name === 'agents' || kind.name === 'channels')
@@ -75,12 +75,25 @@ async function readable(client: ApiClient, { path }: Kind): Promise<Members[] | 
   }
 }
 
-/** Keys of logins and of programs end by themselves; a new one comes with the next login. */
+/**
+ * Keys of logins and of programs end by themselves, and a new one comes with the next login, as users of logins and of
+ * SCIM do. Policies of the operator are not the tenant's.
+ */
 function isDeclarable({ name }: Kind, thing: Members): boolean {
+  if (name === 'users') return thing['source'] === 'api';
+  if (name === 'policies') return !String(thing['name']).startsWith('owner:');
   if (name !== 'api_keys') return true;
   const isOfLogin =
     /^login /.test(String(thing['created_by'])) || / \(program .*\)$/.test(String(thing['name']));
   return !isOfLogin && !['revoked', 'expired'].includes(String(thing['status']));
+}
+
+/** Users with their block of the API alone. */
+function asDeclared({ name }: Kind, thing: Members): Members {
+  if (name !== 'users') return thing;
+  const { blocked_by: sides } = thing;
+  const isBlocked = Array.isArray(sides) && sides.includes('api');
+  return { ...thing, status: isBlocked ? 'blocked' : 'active' };
 }
 
 /** Things with a name of their own, in its order, and the names of several. */
@@ -101,9 +114,8 @@ function byUniqueName(
 }
 
 /** Members of the body of a creation, in its order. */
-function creationMembers(operations: readonly Operation[], { path }: Kind): string[] {
-  const creation = operations.find((each) => each.method === 'POST' && each.path === path);
-  return creation?.body?.map(({ name }) => name) ?? [];
+function creationMembers(operations: readonly Operation[], kind: Kind): string[] {
+  return creationOf(operations, kind)?.body?.map(({ name }) => name) ?? [];
 }
 
 interface Declaring {

@@ -1,3 +1,5 @@
+import type { Operation } from '../operations.ts';
+
 /** A kind of declarable thing, in the order in which they need each other. */
 export interface Kind {
   /** Its list in a file. */
@@ -15,9 +17,14 @@ export interface Kind {
   secrets: readonly string[];
   canChange: boolean;
   canDelete: boolean;
+  /** Whether `PUT` by the identity creates and changes a thing. There may be too many to list for a plan. */
+  isPut: boolean;
 }
 
-const plain = { hidden: [], once: [], options: [], secrets: [], canChange: true, canDelete: true };
+const plain = {
+  ...{ hidden: [], once: [], options: [], secrets: [] },
+  ...{ canChange: true, canDelete: true, isPut: false },
+};
 
 export const kinds: readonly Kind[] = [
   {
@@ -61,6 +68,8 @@ export const kinds: readonly Kind[] = [
     identity: 'url',
     secrets: ['secret'],
   },
+  { ...plain, name: 'users', path: '/v1/users', identity: 'user_id', once: ['user_id'], isPut: true },
+  { ...plain, name: 'policies', path: '/v1/policies', identity: 'name', once: ['per'] },
   {
     ...plain,
     name: 'api_keys',
@@ -74,3 +83,12 @@ export const kinds: readonly Kind[] = [
 
 /** Member of an agent's metadata with the label of its set of declarations. */
 export const labelMember = 'gatehouse_label';
+
+/** The creation of things of a kind. */
+export function creationOf(
+  operations: readonly Operation[],
+  { path, identity, isPut }: Kind,
+): Operation | undefined {
+  const [method, address] = isPut ? ['PUT', `${path}/{${identity}}`] : ['POST', path];
+  return operations.find((each) => each.method === method && each.path === address);
+}

@@ -2,7 +2,7 @@ import type { Operation } from '../operations.ts';
 import { UsageError } from '../usage-error.ts';
 import type { Declaration, Declared, Members } from './declared.ts';
 import { differencesOf, merged, type Difference, type Sets } from './differences.ts';
-import { kinds, labelMember, type Kind } from './kinds.ts';
+import { creationOf, kinds, labelMember, type Kind } from './kinds.ts';
 import { placeText } from './place.ts';
 import { isAmbiguous, type Present } from './present.ts';
 import { idsOf, withNames, type Ids } from './references.ts';
@@ -40,12 +40,7 @@ export type SetsOfKinds = ReadonlyMap<string, Sets>;
 
 /** The sets in the body of a creation, by kind. */
 export function setsOfKinds(operations: readonly Operation[]): SetsOfKinds {
-  return new Map(
-    kinds.map((kind) => {
-      const creation = operations.find(({ method, path }) => method === 'POST' && path === kind.path);
-      return [kind.name, new Set(creation?.sets)];
-    }),
-  );
+  return new Map(kinds.map((kind) => [kind.name, new Set(creationOf(operations, kind)?.sets)]));
 }
 
 /**
@@ -129,7 +124,7 @@ function stepFor(
   return {
     ...common,
     action: 'update',
-    id: String(there['id']),
+    id: String(there[kind.isPut ? kind.identity : 'id']),
     differing,
     differences,
     members: Object.fromEntries(

@@ -1,4 +1,4 @@
-import type { ApiClient } from '../api-client.ts';
+import { ApiError, type ApiClient } from '../api-client.ts';
 import type { Declaration, Declared, Members } from './declared.ts';
 import { isMembers } from './differences.ts';
 import { kinds, type Kind } from './kinds.ts';
@@ -33,11 +33,35 @@ export async function readPresent(
     endpoints: prune,
   };
   for (const kind of kinds) {
-    if (declarationsOf(kind.name).length === 0 && isNeeded[kind.name] !== true) continue;
+    const declarations = declarationsOf(kind.name);
+    if (declarations.length === 0 && isNeeded[kind.name] !== true) continue;
+    if (kind.isPut) {
+      present.set(kind, await byDeclaredName(client, kind, declarations));
+      continue;
+    }
     const resources = await client.all<Members>({ method: 'GET', path: `${kind.path}?limit=200` });
     present.set(kind, byIdentity(kind, resources));
   }
   return present;
+}
+
+/** The declared things alone, each by the name of its declaration. */
+async function byDeclaredName(
+  client: ApiClient,
+  { path, identity }: Kind,
+  declarations: readonly Declaration[],
+): Promise<Map<string, ExistingResource>> {
+  const things = new Map<string, ExistingResource>();
+  for (const { members } of declarations) {
+    const name = String(members[identity]);
+    const item = `${path}/${encodeURIComponent(name)}`;
+    const thing = await client.json<Members>({ method: 'GET', path: item }).catch((error: unknown) => {
+      if (error instanceof ApiError && error.status === 404) return null;
+      throw error;
+    });
+    if (thing !== null) things.set(name, thing);
+  }
+  return things;
 }
 
 /** Marks names shared by several things. Revoked and expired keys don't count. */
