@@ -5,6 +5,7 @@ import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
 import { batchPace, begun, charged, ended, linesOf, refusal, runOf, sdkFor } from './batch-client.ts';
 import { ChatHarness } from './chat-harness.ts';
+import { countingPolicy } from './counting-policy.ts';
 import { testCatalogue } from './test-catalogue.ts';
 
 /** Batches are charged by the prices of their start, whatever becomes of the model. */
@@ -113,6 +114,18 @@ it('a batch with a tool of the provider that has no price is refused where there
     ...{ status: 403, code: 'model_unpriced' },
   });
   await begun(sdkFor(harness, { tenantId: newId() }), lines);
+});
+
+it('a batch is charged at its end where a budget only counts, which refuses nothing', async () => {
+  harness.simulator.batches.held = true;
+  const tenantId = newId();
+  harness.settings.set(tenantId, { policies: [countingPolicy()] });
+  const client = sdkFor(harness, { tenantId });
+  const batch = await begun(client, linesOf([{ id: 'a', body: { ...line('a').body, web_search_options: {} } }]));
+  expect(charged(harness, tenantId)).toBe(0n);
+  harness.simulator.batches.finish('completed');
+  await ended(client, batch.id);
+  await eventually(() => expect(charged(harness, tenantId)).toBeGreaterThan(0n));
 });
 
 it('a batch with searches that no answer counts charges the fee of those that were answered', async () => {

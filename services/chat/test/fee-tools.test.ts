@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { ChatHarness } from './chat-harness.ts';
+import { countingPolicy } from './counting-policy.ts';
 import { answerOf, eventsOf, framesOf, messageItem, type Fields } from './response-answers.ts';
 import { ScriptedProvider, streamed, whole } from './scripted-provider.ts';
 import { answers } from './translated-answers.ts';
@@ -57,6 +58,18 @@ describe('tools that Codex offers with each request', () => {
         input: [{ content: 'x' }, { ...rest, tools: [{ name: 'more' }] }],
       });
     }
+  });
+
+  it('are sent where a budget only counts', async () => {
+    const counting = newId();
+    harness.settings.set(counting, { policies: [countingPolicy()] });
+    provider.answer(whole(answerOf(output)));
+    const response = await ask('/v1/responses', { ...asked, tools: [search, shell] }, 'responses', {
+      tenantId: counting,
+    });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('x-gateway-ignored')).toBeNull();
+    expect(sent()).toMatchObject({ tools: [search, shell] });
   });
 
   it.each([

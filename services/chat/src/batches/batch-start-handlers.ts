@@ -144,7 +144,7 @@ export async function startBatch(dependencies: BatchHandlerDependencies, start: 
   try {
     const reserved = await reserve(dependencies, { admission, payer, start, groups });
     const batch = newBatch(dependencies, { start, groups, admission, reserved });
-    const unmeasured = admission.reservation.charges === null ? null : mostUnmeasured;
+    const unmeasured = admission.reservation.isEnforced ? mostUnmeasured : null;
     const tokens = await tokenBounds(dependencies.limiter, payer);
     const files = api === 'anthropic' ? mostFiles : null;
     const bounds = { batches: mostBatches, tokens, unmeasured, files };
@@ -195,7 +195,7 @@ async function reserve(
     { ...payer, settings },
     { amounts, leastTokens: null, signal, ...(counted !== undefined && { counted }) },
   );
-  const pico = admission.reservation.charges === null ? 0n : amounts.amountOf(Resource.BUDGET);
+  const pico = admission.reservation.isEnforced ? amounts.amountOf(Resource.BUDGET) : 0n;
   return { inputTokens: most.input, tokens: most.input + most.output, pico };
 }
 

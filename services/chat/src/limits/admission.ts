@@ -17,6 +17,8 @@ export class Reservation {
   readonly charges: readonly BudgetCharge[] | null;
   /** Money reserved for a call; 0 without a budget. */
   readonly reservedPico: bigint;
+  /** Whether one of the budgets may refuse a call. Others count what has ended. */
+  readonly isEnforced: boolean;
   #taken: readonly Taken[];
   #tokens = 0;
   #costPico = 0n;
@@ -25,6 +27,7 @@ export class Reservation {
     this.#taken = taken;
     const budgets = taken.filter(({ limit }) => limit.resource === Resource.BUDGET);
     this.charges = budgets.length === 0 ? null : budgets.map(chargeTo);
+    this.isEnforced = budgets.some(({ limit }) => limit.counter?.policy.enforce !== false);
     this.reservedPico = budgets.reduce((most, { amount }) => (amount > most ? amount : most), 0n);
   }
 
@@ -65,11 +68,12 @@ export class Admission {
   #slots: readonly Taken[] = [];
   readonly #reservations: Reservation[] = [];
 
-  /** Adds what was taken together. */
+  /** Adds what was taken together. A call that reserves nothing is not charged to the budgets of the one before it. */
   add(taken: readonly Taken[]): void {
     const reserved = taken.filter(({ limit }) => isSpent(limit.resource));
     this.#slots = [...this.#slots, ...taken.filter(({ limit }) => !isSpent(limit.resource))];
-    if (reserved.length > 0) this.#reservations.push(new Reservation(reserved));
+    if (reserved.length > 0 || this.#reservations.length > 0)
+      this.#reservations.push(reserved.length > 0 ? new Reservation(reserved) : nothingReserved);
   }
 
   /** The reservation of the call under way, or about to be made. */

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import type { AppError } from '@gatehouse/kit/errors';
 import { Registry } from '@gatehouse/kit/metrics';
 import { Resource, type Grant, type LeaseRequest } from '@gatehouse/proto/tenant/v1/tenant';
 import { Catalogue, type Model } from '../catalogue/catalogue.ts';
@@ -72,8 +73,10 @@ function setUp(
     limits.set(name, amount);
     source.left.set(name, amount);
   }
+  const refusals: AppError[] = [];
   const limiter = new Limiter({
-    ...{ leases: source, holderId: () => 'h', onRefused: () => undefined, registry: new Registry() },
+    ...{ leases: source, holderId: () => 'h', registry: new Registry() },
+    onRefused: (_tenantId, error) => refusals.push(error),
   });
   all.push(limiter);
   const admission = new Admission();
@@ -98,7 +101,7 @@ function setUp(
       leastTokens: null,
       signal: new AbortController().signal,
     });
-  return { source, admission, calls, begin };
+  return { source, admission, calls, begin, refusals };
 }
 
 const usd = (amount: number): bigint => BigInt(amount) * 10n ** 12n;
@@ -127,7 +130,7 @@ describe('the calls of a request', () => {
 
   it('pass over a model without room in its policy, and wait for the last one alone', async () => {
     const ofModel = policyOf({ per: 'model' });
-    const { begin, calls, source } = setUp([ofModel], {
+    const { begin, calls, source, refusals } = setUp([ofModel], {
       [`p/expensive/${Resource.BUDGET}`]: usd(9),
       [`p/cheap/${Resource.BUDGET}`]: usd(9),
     });
@@ -139,15 +142,30 @@ describe('the calls of a request', () => {
     expect(await calls.model?.(modelOf('cheap'))).toEqual({ maxTokens: null });
     expect(source.left.get(`p/expensive/${Resource.BUDGET}`)).toBe(usd(9));
     expect(source.left.get(`p/cheap/${Resource.BUDGET}`)).toBe(usd(8) - 1n);
+    // The request goes on, so no refusal is counted or published.
+    expect(refusals).toEqual([]);
+  });
+
+  it.each<[string, Partial<Policy>]>([
+    ['without a policy', { select: { models: ['expensive'] } }],
+    ['whose policy reserves nothing', { per: 'model', limited: [Resource.REQUESTS] }],
+  ])('of a model %s are not charged to the policies of the one before it', async (_name, other) => {
+    const policies = [policyOf({ select: { models: ['expensive'] } }), policyOf({ ...other, id: 'q' })];
+    const { begin, calls, admission } = setUp(policies, { [`p//${Resource.BUDGET}`]: usd(20) });
+    await begin();
+    expect(admission.reservation.charges).not.toBeNull();
+    expect(await calls.model?.(modelOf('cheap'))).toEqual({ maxTokens: null });
+    expect(admission.reservation).toMatchObject({ charges: null, reservedPico: 0n });
   });
 
   it('are refused where a policy of every model has no room', async () => {
-    const { begin } = setUp([policyOf({ per: 'user' })], { [`p/ada/${Resource.BUDGET}`]: usd(9) });
+    const { begin, refusals } = setUp([policyOf({ per: 'user' })], { [`p/ada/${Resource.BUDGET}`]: usd(9) });
     const refusal = await begin().then(
       () => null,
       (error: unknown) => error,
     );
     expect(refusal).toMatchObject({ code: 'insufficient_quota', param: 'policy:people' });
+    expect(refusals).toEqual([refusal]);
     expect((refusal as Error).message).toMatch(
       /^The policy "people" \(user "ada"\) allows 9\.0+ USD; the request needs up to 10\.0+1 USD\. .* It resets in \d+ s\.$/,
     );
@@ -173,7 +191,7 @@ describe('the calls of a request', () => {
       [`p//${Resource.BUDGET}`]: 1n,
     });
     expect(await begin()).toBeNull();
-    expect(admission.reservation.charges).toHaveLength(1);
+    expect(admission.reservation).toMatchObject({ charges: [expect.anything()], isEnforced: false });
     expect(source.left.get(`p//${Resource.BUDGET}`)).toBe(1n);
   });
 

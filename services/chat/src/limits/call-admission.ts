@@ -1,9 +1,8 @@
 import type { Model } from '../catalogue/catalogue.ts';
 import type { RunPolicies } from '../policies/matching.ts';
-import { dependsOnModel } from '../policies/policy.ts';
 import type { Admission } from './admission.ts';
-import type { CallAmounts, Limiter, Payer } from './limiter.ts';
-import { LimitRefusal } from './refusal.ts';
+import { isPassedOver, type CallAmounts, type Limiter, type Payer } from './limiter.ts';
+import type { LimitRefusal } from './refusal.ts';
 
 export interface CallAdmissionOptions {
   limiter: Limiter;
@@ -77,7 +76,7 @@ export class CallAdmission {
       this.#modelId = id;
       return null;
     } catch (error) {
-      if (!hasAlternative || !(error instanceof LimitRefusal) || !isOfModel(error)) throw error;
+      if (!isPassedOver(error, counted)) throw error;
       this.#passedOver.set(id, error);
       return error;
     }
@@ -87,8 +86,4 @@ export class CallAdmission {
     const { chain } = this.#options;
     return chain.findLastIndex((model) => model.id === id) < chain.length - 1;
   }
-}
-
-function isOfModel({ limit: { counter } }: LimitRefusal): boolean {
-  return counter !== null && dependsOnModel(counter.policy);
 }

@@ -90,10 +90,11 @@ export class Limiter {
   admit(admission: Admission, payer: Payer, call: CallAmounts): number | null | Promise<number | null> {
     const limits = limitsOf(payer).filter(({ resource }) => isSpent(resource));
     if (limits.length === 0 && call.counted === undefined) return null;
-    return this.#take(payer, async (tenant) => {
+    const take = async (tenant: TenantLimits): Promise<number | null> => {
       const demand = new CallDemand(tenant, { limits, call, admission });
       return demand.tokensOf(await tenant.admit(admission, demand, call.signal));
-    });
+    };
+    return this.#take(payer, take, (error) => !isPassedOver(error, call.counted));
   }
 
   /**
@@ -160,11 +161,12 @@ export class Limiter {
   async #take<Taken>(
     { tenantId }: Pick<Payer, 'tenantId'>,
     take: (tenant: TenantLimits) => Promise<Taken>,
+    isNoted: (error: unknown) => boolean = () => true,
   ): Promise<Taken> {
     try {
       return await take(this.#tenant(tenantId));
     } catch (error) {
-      this.#noteRefusal(tenantId, error);
+      if (isNoted(error)) this.#noteRefusal(tenantId, error);
       throw error;
     }
   }
@@ -226,6 +228,15 @@ export interface CountedCall {
   hasAlternative: boolean;
 }
 
+/** Whether the refusal is of the called model alone, and another model may be called: the request is not refused. */
+export function isPassedOver(error: unknown, counted: CountedCall | undefined): error is LimitRefusal {
+  return counted?.hasAlternative === true && error instanceof LimitRefusal && isOfModel(error.limit);
+}
+
+function isOfModel({ counter }: LeasedLimit): boolean {
+  return counter !== null && dependsOnModel(counter.policy);
+}
+
 /** Needs of a provider call, or of a cheaper one with the tokens the budgets can pay. */
 class CallDemand implements RequestDemand {
   readonly needs: readonly Need[];
@@ -243,9 +254,8 @@ class CallDemand implements RequestDemand {
   }
 
   /** See {@link RequestDemand}. */
-  isRefusedAt({ counter }: LeasedLimit): boolean {
-    const { counted } = this.#options.call;
-    return counted?.hasAlternative === true && counter !== null && dependsOnModel(counter.policy);
+  isRefusedAt(limit: LeasedLimit): boolean {
+    return this.#options.call.counted?.hasAlternative === true && isOfModel(limit);
   }
 
   /** See {@link RequestDemand}. */

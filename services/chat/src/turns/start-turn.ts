@@ -148,14 +148,14 @@ function runPoliciesOf({ settings, actor, target, sessionId }: TurnContext): Run
   return policies === undefined || policies.isEmpty ? null : policies;
 }
 
-/** A budget pays for no tool without a price. Prices may change while the turn is under way. */
+/** A budget that is enforced pays for no tool without a price. Prices may change while the turn is under way. */
 function unpricedBy(
   pricing: Pricing,
-  { charges }: Reservation,
+  { isEnforced }: Reservation,
   tools: readonly FeeTool[],
 ): (model: Model) => readonly FeeTool[] {
   const at = new Date();
-  const hints = charges === null ? [] : tools.filter(({ isHint }) => isHint);
+  const hints = isEnforced ? tools.filter(({ isHint }) => isHint) : [];
   return (model) => (hints.length === 0 ? hints : pricing.unpricedTools(model, hints, at));
 }
 
