@@ -183,6 +183,8 @@ export const lateEndRetryMs = 5_000;
 export const maxCosts = 5_000;
 /** Settlements in one call. */
 export const maxUncharged = 1_000;
+/** Charges of budgets in one call: about 1 MiB. */
+export const maxChargesOfCall = 20_000;
 /** Between two rounds of settlements. */
 export const settleEveryMs = 1_000;
 /**
@@ -236,6 +238,8 @@ export const maxCountersOfRun = 64;
 /** Requests in one call, and needs of these after which no further request joins it. */
 export const maxAsked = 500;
 export const maxAskedNeeds = 8_000;
+/** Limits that one call returns; the next call returns further ones. */
+export const maxReturned = 1_000;
 /** A call with settlements: after 2 s of it the tenant service starts on no further tenant, and those follow in the next. */
 export const settleDeadlineMs = 5_000;
 /**

@@ -10,6 +10,7 @@ import { refusal, reservedRefusal } from './refusal.ts';
 import {
   maxAsked,
   maxAskedNeeds,
+  maxReturned,
   slotTries,
   slotAskMs,
   leaseReturnMs,
@@ -119,7 +120,11 @@ export class TenantLimits {
       clearTimeout(this.#timer);
       this.#callAt = Infinity;
     }
-    await this.#call([], this.#returnsUntil(Infinity)).catch(() => undefined);
+    try {
+      for (const returns of partsOf(this.#returnsUntil(Infinity))) await this.#call([], returns);
+    } catch {
+      // Another replica releases what this one holds.
+    }
   }
 
   /** This replica was declared dead and starts over under another id. */
@@ -166,7 +171,7 @@ export class TenantLimits {
     await new Promise(setImmediate);
     const asking = this.#takeDue();
     try {
-      await this.#call(asking, asking.length > 0 ? [] : this.#returnsUntil(monotonicMs()));
+      await this.#call(asking, asking.length > 0 ? [] : this.#returnsUntil(monotonicMs()).slice(0, maxReturned));
       this.#answer(asking);
     } catch (error) {
       // Returns of the failed call are sent again a second later.
@@ -206,8 +211,13 @@ export class TenantLimits {
     return claimed;
   }
 
+  /** The limits with something to return by then, those due longest first. */
   #returnsUntil(time: number): LeasedLimit[] {
-    return [...this.#limits.values()].filter(({ returnAt }) => returnAt < Infinity && returnAt <= time);
+    return [...this.#limits.values()]
+      .map((limit) => ({ limit, at: limit.returnAt }))
+      .filter(({ at }) => at < Infinity && at <= time)
+      .sort((one, other) => (one.at === other.at ? 0 : one.at - other.at))
+      .map(({ limit }) => limit);
   }
 
   async #call(asking: readonly Waiter[], returning: readonly LeasedLimit[]): Promise<void> {
@@ -286,6 +296,10 @@ export class TenantLimits {
     this.#waiting.splice(after < 0 ? this.#waiting.length : after, 0, waiter);
     return true;
   }
+}
+
+function* partsOf(limits: readonly LeasedLimit[]): Generator<LeasedLimit[]> {
+  for (let from = 0; from < limits.length; from += maxReturned) yield limits.slice(from, from + maxReturned);
 }
 
 function nextRetry(now: number): number {

@@ -12,6 +12,7 @@ import {
   markReleased,
   type Settlement,
 } from './settlement-system-store.ts';
+import { settlementParts } from './settlement-parts.ts';
 import { findLive } from './instance-system-store.ts';
 import type { Instance } from './instance-job.ts';
 import { heartbeatGapMs, maxUncharged, settleEveryMs, settleRounds } from '../bounds.ts';
@@ -92,7 +93,7 @@ export class Settler {
     const uncharged = await findUncharged(this.#options.pool, id, this.#after);
     this.#after = uncharged.length < maxUncharged ? firstId : (uncharged.at(-1)?.id ?? firstId);
     const made = await makeSettlements(this.#options.pool, id);
-    for (const settlements of [made, uncharged].flatMap(bySign))
+    for (const settlements of [made, uncharged].flatMap(bySign).flatMap(settlementParts))
       await this.#try(() => this.#charge(settlements));
     this.#settledEnds = made.length === 0 && uncharged.length === 0 ? ends : null;
   }
