@@ -99,6 +99,10 @@ describe('a policy', () => {
     expect(await call('PATCH', policy.id, { budget: { usd: '2', period: 'hour' } })).toMatchObject({
       ...{ status: 400, body: { error: { param: 'budget.period' } } },
     });
+    const free = policyIn(await call('PATCH', policy.id, { budget: null, limits: { max_concurrent: 5 } }));
+    expect(free.counts_since).toBe(selected.counts_since);
+    const again = policyIn(await call('PATCH', policy.id, { budget: { usd: '2', period: 'hour' } }));
+    expect(Date.parse(again.counts_since)).toBeGreaterThan(Date.parse(free.counts_since));
     for (const fixed of [{ per: 'user' }, { id: newId() }])
       expect((await call('PATCH', policy.id, fixed)).status).toBe(400);
     expect((await call('PATCH', newId(), { enabled: false })).status).toBe(404);

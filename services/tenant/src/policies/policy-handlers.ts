@@ -22,9 +22,9 @@ import type { BaseDependencies } from '../shared/base-dependencies.ts';
 import {
   checkOverride,
   countedValue,
+  countsAgain,
   newSettings,
   patchedSettings,
-  selectsTheSame,
   type Policy,
 } from './policy.ts';
 import {
@@ -141,7 +141,7 @@ function handlersOfOne(
         const changed = await changePolicy(db, nameOf(call), (current) => {
           const settings = patchedSettings(current, call.body);
           checkOverrides(settings, overrides ?? {});
-          return { settings, countsAgain: !selectsTheSame(current.selection, settings.selection) };
+          return { settings, countsAgain: countsAgain(current, settings) };
         });
         const { before, after } = orNotFound(changed, what);
         const present = overrides === undefined ? after.overrides : await replaced(db, after, overrides);

@@ -72,8 +72,15 @@ export function patchedSettings(
 }
 
 /** Whether two selections name the same, in any order. */
-export function selectsTheSame(one: Partial<PolicySelect>, other: Partial<PolicySelect>): boolean {
+function selectsTheSame(one: Partial<PolicySelect>, other: Partial<PolicySelect>): boolean {
   return canonical(one) === canonical(other);
+}
+
+/** Whether the counters of a policy begin again after its change: with another selection, or a budget where none was. */
+export function countsAgain(before: PolicySettings, after: PolicySettings): boolean {
+  return (
+    !selectsTheSame(before.selection, after.selection) || (before.budget === null && after.budget !== null)
+  );
 }
 
 /** Throws `invalid_value` for an override without meaning in the policy. `param` names it in the request. */
