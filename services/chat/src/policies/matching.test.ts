@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import fc from 'fast-check';
 import { PolicyIndex, type RunFacts } from './matching.ts';
@@ -90,6 +90,40 @@ describe('matching by an index', () => {
     // An exponential search would not end.
     expect(index.matching(facts).isEmpty).toBe(true);
   });
+});
+
+it('a user with many groups is compared with many patterns once', () => {
+  const patterns = (policy: number): string[] =>
+    Array.from({ length: 200 }, (_, index) => `team-${policy}-${index}-*`);
+  const index = new PolicyIndex(
+    Array.from({ length: 32 }, (_, number) =>
+      policyOf({ id: `p${number}`, per: 'group', select: { groups: [...patterns(number), 'staff'] } }),
+    ),
+  );
+  const facts = run({ groups: [...Array.from({ length: 99 }, (_, number) => `group-of-all-${number}`), 'Staff'] });
+  const compared = jest.spyOn(String.prototype, 'startsWith');
+  try {
+    expect(index.matching(facts).countersOf('gpt-5')).toHaveLength(32);
+    const first = compared.mock.calls.length;
+    expect(first).toBeLessThanOrEqual(32 * 200 * 100);
+    expect(index.matching(facts).countersOf('gpt-5')).toHaveLength(32);
+    expect(compared.mock.calls.length).toBe(first);
+  } finally {
+    compared.mockRestore();
+  }
+});
+
+it('the same pattern of many policies is compared once', () => {
+  const index = new PolicyIndex(
+    Array.from({ length: 32 }, (_, number) => policyOf({ id: `p${number}`, select: { users: ['team-*'] } })),
+  );
+  const compared = jest.spyOn(String.prototype, 'startsWith');
+  try {
+    expect(index.matching(run({ userId: 'team-one' })).countersOf('gpt-5')).toHaveLength(32);
+    expect(compared.mock.calls.length).toBe(1);
+  } finally {
+    compared.mockRestore();
+  }
 });
 
 const name = fc.stringMatching(/^[ab]{0,3}$/);

@@ -1,5 +1,6 @@
 import { matchesPattern, parsePattern } from './pattern.ts';
 import { AppError } from '@gatehouse/kit/errors';
+import { RecentMap } from '@gatehouse/kit/recent-map';
 import { maxCountersOfRun } from '../bounds.ts';
 import { counterOf, dependsOnModel, fields, type PolicyCounter, type Field, type Policy } from './policy.ts';
 
@@ -15,6 +16,9 @@ export interface RunFacts {
   ownKey: boolean;
 }
 
+/** Groups whose policies an index remembers; others are compared with all patterns again. */
+const maxRecentGroups = 500;
+
 /** Bit `n` stands for the policy with this index. */
 type PolicySet = bigint;
 
@@ -23,6 +27,8 @@ export class PolicyIndex {
   readonly #policies: readonly Policy[];
   readonly #indexes: Readonly<Record<Field, FieldIndex>>;
   readonly #countingOwnKeys: PolicySet;
+  /** The policies by the groups of late: a user may have 100 of them, and a tenant 6,400 patterns. */
+  readonly #selectingGroups = new RecentMap<{ policies: PolicySet }>(maxRecentGroups);
 
   constructor(policies: readonly Policy[]) {
     this.#policies = policies;
@@ -41,22 +47,24 @@ export class PolicyIndex {
   /** Roughly its bytes in memory. */
   get bytes(): number {
     const entries = this.#policies.flatMap(({ select }) => Object.values(select).flat());
-    return entries.reduce((sum, entry) => sum + 4 * entry.length + 200, 1_000 * this.#policies.length);
+    const groups = this.#policies.some(({ select }) => select.groups !== undefined) ? maxRecentGroups : 0;
+    const fixed = 1_000 * this.#policies.length + 700 * groups;
+    return entries.reduce((sum, entry) => sum + 4 * entry.length + 200, fixed);
   }
 
   /** The policies of a run, if it calls the right models. They hold until the run ends. */
   matching(facts: RunFacts): RunPolicies {
     const groups = facts.groups.map((group) => folded('groups', group));
-    const valuesOf: Record<Exclude<Field, 'models'>, readonly string[]> = {
+    const valuesOf: Record<Exclude<Field, 'groups' | 'models'>, readonly string[]> = {
       users: listOf(facts.userId),
-      groups,
       agents: facts.agent === null ? [] : [facts.agent.id, facts.agent.key],
       apiKeys: listOf(facts.apiKeyId),
     };
-    const selecting = groups.map((group) => ({ group, policies: this.#indexes.groups.matching([group]) }));
+    const selecting = groups.map((group) => ({ group, policies: this.#selecting(group) }));
     let matching = facts.ownKey ? this.#countingOwnKeys : setOf(this.#policies, () => true);
     for (const field of fields)
-      if (field !== 'models') matching &= this.#indexes[field].matching(valuesOf[field]);
+      if (field !== 'groups' && field !== 'models') matching &= this.#indexes[field].matching(valuesOf[field]);
+    matching &= selecting.reduce((set, { policies }) => set | policies, this.#indexes.groups.matching([]));
     return new RunPolicies({
       candidates: membersOf(this.#policies, matching),
       facts,
@@ -64,6 +72,11 @@ export class PolicyIndex {
         selecting.filter(({ policies }) => hasBit(policies, index)).map(({ group }) => group),
       models: this.#indexes.models,
     });
+  }
+
+  #selecting(group: string): PolicySet {
+    const compared = () => ({ policies: this.#indexes.groups.matching([group]) });
+    return this.#selectingGroups.getOrMake(group, compared).policies;
   }
 }
 
@@ -166,18 +179,22 @@ class FieldIndex {
   /** Policies without names in the field. */
   readonly #others: PolicySet;
   readonly #byName = new Map<string, PolicySet>();
-  readonly #byPattern: { pattern: readonly string[]; policies: PolicySet }[] = [];
+  readonly #byPattern: readonly { pattern: readonly string[]; policies: PolicySet }[];
 
   /** `entries`: for each policy its names and patterns, or undefined. */
   constructor(entries: readonly (readonly string[] | undefined)[]) {
     this.#others = setOf(entries, (names) => names === undefined);
+    const byPattern = new Map<string, PolicySet>();
     for (const [index, names = []] of entries.entries()) {
       for (const entry of names) {
-        const pattern = parsePattern(entry);
-        if (pattern === null) this.#byName.set(entry, (this.#byName.get(entry) ?? 0n) | bitOf(index));
-        else this.#byPattern.push({ pattern, policies: bitOf(index) });
+        const sets = parsePattern(entry) === null ? this.#byName : byPattern;
+        sets.set(entry, (sets.get(entry) ?? 0n) | bitOf(index));
       }
     }
+    this.#byPattern = [...byPattern].map(([entry, policies]) => ({
+      pattern: parsePattern(entry) ?? [],
+      policies,
+    }));
   }
 
   /** The policies with one of the values, or without names in the field. */
@@ -186,7 +203,7 @@ class FieldIndex {
     for (const value of values) {
       matching |= this.#byName.get(value) ?? 0n;
       for (const { pattern, policies } of this.#byPattern)
-        if ((matching & policies) === 0n && matchesPattern(pattern, value)) matching |= policies;
+        if ((policies & ~matching) !== 0n && matchesPattern(pattern, value)) matching |= policies;
     }
     return matching;
   }
