@@ -182,6 +182,21 @@ describe('overrides', () => {
     expect((await call('PUT', `${policy.id}/overrides/group:`, {})).status).toBe(400);
   });
 
+  it('name groups in any case and spelling', async () => {
+    const { body: policy } = await create({
+      ...{ per: 'group', select: { groups: ['Eng*'] } },
+      overrides: { 'Engine\u0301': { note: 'a' } },
+    });
+    expect(Object.keys(policyIn({ body: policy }).overrides)).toEqual(['engin\u00e9']);
+    await call('PUT', `${policy.id}/overrides/ENG`, { note: 'b' });
+    expect((await call('DELETE', `${policy.id}/overrides/eng`)).status).toBe(204);
+    const [twice, users] = [{ A: {}, a: {} }, { 'group:Eng': {}, Ada: {} }];
+    const refused = { status: 400, body: { error: { param: 'overrides' } } };
+    expect(await call('PATCH', policy.id, { overrides: twice })).toMatchObject(refused);
+    const ofUsers = policyIn(await create({ per: 'user', overrides: users }));
+    expect(Object.keys(ofUsers.overrides).toSorted()).toEqual(['Ada', 'group:eng']);
+  });
+
   it('of a policy are 10,000 at most, and a page ends before it has more', async () => {
     const own = await service.makeTenant();
     const [first, second] = [

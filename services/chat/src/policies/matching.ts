@@ -1,5 +1,6 @@
 import { matchesPattern, parsePattern } from './pattern.ts';
 import { AppError } from '@gatehouse/kit/errors';
+import { foldedGroup } from '@gatehouse/kit/folded-group';
 import { RecentMap } from '@gatehouse/kit/recent-map';
 import { maxCountersOfRun } from '../bounds.ts';
 import { counterOf, dependsOnModel, fields, type PolicyCounter, type Field, type Policy } from './policy.ts';
@@ -54,7 +55,7 @@ export class PolicyIndex {
 
   /** The policies of a run, if it calls the right models. They hold until the run ends. */
   matching(facts: RunFacts): RunPolicies {
-    const groups = facts.groups.map((group) => folded('groups', group));
+    const groups = facts.groups.map(foldedGroup);
     const valuesOf: Record<Exclude<Field, 'groups' | 'models'>, readonly string[]> = {
       users: listOf(facts.userId),
       agents: facts.agent === null ? [] : [facts.agent.id, facts.agent.key],
@@ -67,7 +68,7 @@ export class PolicyIndex {
     matching &= selecting.reduce((set, { policies }) => set | policies, this.#indexes.groups.matching([]));
     return new RunPolicies({
       candidates: membersOf(this.#policies, matching),
-      facts,
+      facts: { ...facts, groups },
       groupsOf: (index) =>
         selecting.filter(({ policies }) => hasBit(policies, index)).map(({ group }) => group),
       models: this.#indexes.models,
@@ -171,7 +172,7 @@ function sessionValue({ sessionId, userId, apiKeyId }: RunFacts): string | null 
 
 /** Names of groups are the same in any case. */
 function folded(field: Field, name: string): string {
-  return field === 'groups' ? name.toLowerCase() : name;
+  return field === 'groups' ? foldedGroup(name) : name;
 }
 
 /** The selections of all policies by one field. */

@@ -24,6 +24,8 @@ import {
   countedValue,
   countsAgain,
   newSettings,
+  overriddenValue,
+  overridesOf,
   patchedSettings,
   type Policy,
 } from './policy.ts';
@@ -107,11 +109,11 @@ function handlersOfAll(
     [`${prefix}.create`]: async (call: Create) => {
       const id = newId();
       const settings = newSettings(call.body);
-      checkOverrides(settings, call.body.overrides);
+      const named = overridesOf(settings, call.body.overrides);
       return changes.change(call, async (db) => {
         const row = { ...settings, id, tenantId: tenantIdOf(call), counterKey: newCounterKey(keyRing, id) };
         const policy = await insertPolicy(db, row, most);
-        const overrides = await putOverrides(db, policy, call.body.overrides);
+        const overrides = await putOverrides(db, policy, named);
         const body = show({ ...policy, overrides });
         return {
           body,
@@ -140,7 +142,6 @@ function handlersOfOne(
       return changes.change(call, async (db) => {
         const changed = await changePolicy(db, nameOf(call), (current) => {
           const settings = patchedSettings(current, call.body);
-          checkOverrides(settings, overrides ?? {});
           return { settings, countsAgain: countsAgain(current, settings) };
         });
         const { before, after } = orNotFound(changed, what);
@@ -169,9 +170,10 @@ function overrideHandlers(
 ): Record<string, Handler> {
   return {
     [`${prefix}.overrides.put`]: async (call: Put) => {
-      const value = pathParameter(call.params, 'value', overrideValue);
+      const name = pathParameter(call.params, 'value', overrideValue);
       return changes.change(call, async (db) => {
         const policy = orNotFound(await lockPolicy(db, nameIn(call, tenantIdOf)), what);
+        const value = overriddenValue(policy, name);
         checkOverride(policy, { ...call.body, value }, 'value');
         const before = await findOverride(db, policy.id, value);
         const [after] = await putOverrides(db, policy, { [value]: call.body });
@@ -183,9 +185,10 @@ function overrideHandlers(
     },
 
     [`${prefix}.overrides.delete`]: async (call: Call) => {
-      const value = pathParameter(call.params, 'value', overrideValue);
+      const name = pathParameter(call.params, 'value', overrideValue);
       return changes.change(call, async (db) => {
         const policy = orNotFound(await lockPolicy(db, nameIn(call, tenantIdOf)), what);
+        const value = overriddenValue(policy, name);
         const before = showOverride(orNotFound(await deleteOverride(db, policy.id, value), 'override'));
         return { changes: [overrideChange(policy, value, { before, after: null })] };
       });
@@ -240,13 +243,5 @@ async function replaced(
   overrides: Readonly<Record<string, PutPolicyOverride>>,
 ) {
   await deleteOverrides(db, policy.id);
-  return putOverrides(db, policy, overrides);
-}
-
-function checkOverrides(
-  settings: Pick<Policy, 'per' | 'enforce' | 'budget'>,
-  overrides: Readonly<Record<string, PutPolicyOverride>>,
-): void {
-  for (const [value, override] of Object.entries(overrides))
-    checkOverride(settings, { ...override, value }, 'overrides');
+  return putOverrides(db, policy, overridesOf(policy, overrides));
 }

@@ -10,8 +10,12 @@ import type {
   PutPolicyOverride,
 } from '@gatehouse/contract/policies';
 import { AppError } from '@gatehouse/kit/errors';
+import { foldedGroup } from '@gatehouse/kit/folded-group';
 import { isUuid } from '@gatehouse/kit/ids';
 import { maxSelectBytes } from '../bounds.ts';
+
+/** Before the name of a group in an override for its users. */
+const groupPrefix = 'group:';
 
 /** The settings of a policy for its administrators. */
 export interface PolicySettings {
@@ -83,6 +87,29 @@ export function countsAgain(before: PolicySettings, after: PolicySettings): bool
   );
 }
 
+/** The value of an override as its counters have it: names of groups are the same in any case. */
+export function overriddenValue({ per }: Pick<PolicySettings, 'per'>, value: string): string {
+  if (per === 'group') return foldedGroup(value);
+  return per === 'user' && value.startsWith(groupPrefix)
+    ? groupPrefix + foldedGroup(value.slice(groupPrefix.length))
+    : value;
+}
+
+/** Overrides by their values as counters have them. Throws `invalid_value` for one without meaning in the policy. */
+export function overridesOf(
+  settings: Pick<PolicySettings, 'per' | 'enforce' | 'budget'>,
+  overrides: Readonly<Record<string, PutPolicyOverride>>,
+): Record<string, PutPolicyOverride> {
+  const entries = Object.entries(overrides).map(([name, override]) => {
+    const value = overriddenValue(settings, name);
+    checkOverride(settings, { ...override, value }, 'overrides');
+    return [value, override] as const;
+  });
+  if (new Set(entries.map(([value]) => value)).size < entries.length)
+    throw invalid('overrides', 'names a group twice, in different spellings');
+  return Object.fromEntries(entries);
+}
+
 /** Throws `invalid_value` for an override without meaning in the policy. `param` names it in the request. */
 export function checkOverride(
   { per, enforce, budget }: Pick<PolicySettings, 'per' | 'enforce' | 'budget'>,
@@ -90,7 +117,7 @@ export function checkOverride(
   param: string,
 ): void {
   if (per === null) throw invalid(param, 'the policy has one counter, without values to override');
-  if (value === '' || value === 'group:') throw invalid(param, 'must name a value');
+  if (value === '' || value === groupPrefix) throw invalid(param, 'must name a value');
   if (budget === null && typeof usd === 'string')
     throw invalid(param, 'the policy has no budget, and so no period');
   if (!enforce && hasLimits(limits ?? {}))
@@ -100,7 +127,7 @@ export function checkOverride(
 /** The value as its counter has it. Throws `invalid_value` for a policy with one counter. */
 export function countedValue({ per }: Pick<PolicySettings, 'per'>, value: string): string {
   if (per === null) throw invalid('value', 'the policy has one counter, without values');
-  return per === 'group' ? value.toLowerCase() : value;
+  return per === 'group' ? foldedGroup(value) : value;
 }
 
 function checked(settings: PolicySettings): PolicySettings {

@@ -1,8 +1,8 @@
+import { foldedGroup } from '@gatehouse/kit/folded-group';
 import { newId } from '@gatehouse/kit/ids';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { maxGroupsOfUser } from '../bounds.ts';
 import { countGroups } from '../users/group-store.ts';
-import { foldedGroup } from '../users/user.ts';
 import type { ScimGroup } from './scim-group.ts';
 import type { ScimReference } from './scim-view.ts';
 

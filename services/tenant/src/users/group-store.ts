@@ -1,10 +1,11 @@
+import { foldedGroup } from '@gatehouse/kit/folded-group';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { PageRequest } from '@gatehouse/kit/page';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import { maxGroupsOfUser, maxTenantGroups } from '../bounds.ts';
-import { foldedGroup, type DirectoryGroup, type UserSource } from './user.ts';
+import type { DirectoryGroup, UserSource } from './user.ts';
 
 /** The groups of one tenant at a time. `pool` acts as `tenant_app`. */
 export class GroupStore extends Store {

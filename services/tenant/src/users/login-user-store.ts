@@ -1,10 +1,11 @@
+import { foldedGroup } from '@gatehouse/kit/folded-group';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { maxGroupsOfUser, maxTenantGroups, maxUsers } from '../bounds.ts';
 import { groupIds, replaceGroups } from './group-store.ts';
 import { changeUser, formsOf } from './user-change-store.ts';
-import { foldedGroup, type User } from './user.ts';
+import type { User } from './user.ts';
 import { findUser } from './user-store.ts';
 
 /** A person who logs in at an issuer as a user of a tenant. */

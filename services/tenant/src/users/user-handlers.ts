@@ -1,3 +1,4 @@
+import { foldedGroup } from '@gatehouse/kit/folded-group';
 import { userId as userIdShape } from '@gatehouse/contract/fields';
 import type { listGroups, listUsers, PutUser } from '@gatehouse/contract/users';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
@@ -10,7 +11,7 @@ import type { BaseDependencies } from '../shared/base-dependencies.ts';
 import { changeUser, forgetUser, formsOf, type NamedUser } from './user-change-store.ts';
 import type { GroupStore } from './group-store.ts';
 import { revokeKeysOf } from './user-keys-store.ts';
-import { foldedGroup, foldedName } from './user.ts';
+import { foldedName } from './user.ts';
 import { findUser, foldedNamesOf, lockUsers, type UserStore } from './user-store.ts';
 import { showGroup, showUser, userAudit } from './user-views.ts';
 

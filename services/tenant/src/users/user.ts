@@ -70,11 +70,6 @@ export function foldedName(name: string): string {
   return name.toLowerCase();
 }
 
-/** Likewise of a group, which may have any characters. */
-export function foldedGroup(name: string): string {
-  return name.normalize('NFC').toLowerCase();
-}
-
 /** Before hashes in place of names: no name has this character. */
 const hashMark = '\u00a7';
 
