@@ -121,7 +121,10 @@ it('a batch is charged at its end where a budget only counts, which refuses noth
   const tenantId = newId();
   harness.settings.set(tenantId, { policies: [countingPolicy()] });
   const client = sdkFor(harness, { tenantId });
-  const batch = await begun(client, linesOf([{ id: 'a', body: { ...line('a').body, web_search_options: {} } }]));
+  const batch = await begun(
+    client,
+    linesOf([{ id: 'a', body: { ...line('a').body, web_search_options: {} } }]),
+  );
   expect(charged(harness, tenantId)).toBe(0n);
   harness.simulator.batches.finish('completed');
   await ended(client, batch.id);

@@ -190,7 +190,10 @@ describe('overrides', () => {
     expect(Object.keys(policyIn({ body: policy }).overrides)).toEqual(['engin\u00e9']);
     await call('PUT', `${policy.id}/overrides/ENG`, { note: 'b' });
     expect((await call('DELETE', `${policy.id}/overrides/eng`)).status).toBe(204);
-    const [twice, users] = [{ A: {}, a: {} }, { 'group:Eng': {}, Ada: {} }];
+    const [twice, users] = [
+      { A: {}, a: {} },
+      { 'group:Eng': {}, Ada: {} },
+    ];
     const refused = { status: 400, body: { error: { param: 'overrides' } } };
     expect(await call('PATCH', policy.id, { overrides: twice })).toMatchObject(refused);
     const ofUsers = policyIn(await create({ per: 'user', overrides: users }));

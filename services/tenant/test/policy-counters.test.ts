@@ -184,6 +184,23 @@ describe('a counter of a policy', () => {
     await service.rows('delete from tenant.policies where id = $1', [policyId]);
   });
 
+  it('is not found by another tenant, whatever id it names', async () => {
+    const [one, other] = [await service.makeTenant(), await service.makeTenant()];
+    const policyId = await makePolicy(null, { ...daily, per: null, tenants: [one.id, other.id] });
+    const ask = { ...counter(policyId, ''), needs: [400n] };
+    const replica = new Replica(service);
+    const { windowStart } = await replica.leaseOne(one.id, ask);
+    await expect(new Replica(service).leaseOne(other.id, ask)).rejects.toMatchObject({
+      code: 'service_unavailable',
+    });
+    expect(
+      await replica.leaseOne(one.id, { ...ask, windowStart, holding: 400n, needs: [200n] }),
+    ).toMatchObject({
+      granted: 200n,
+    });
+    await service.rows('delete from tenant.policies where id = $1', [policyId]);
+  });
+
   it('follows overrides of its value and of the groups of its user', async () => {
     const { tenant, policyId } = await setUp();
     const override = (value: string, amount: string | null, until: string | null = null) =>

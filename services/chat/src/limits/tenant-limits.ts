@@ -171,7 +171,10 @@ export class TenantLimits {
     await new Promise(setImmediate);
     const asking = this.#takeDue();
     try {
-      await this.#call(asking, asking.length > 0 ? [] : this.#returnsUntil(monotonicMs()).slice(0, maxReturned));
+      await this.#call(
+        asking,
+        asking.length > 0 ? [] : this.#returnsUntil(monotonicMs()).slice(0, maxReturned),
+      );
       this.#answer(asking);
     } catch (error) {
       // Returns of the failed call are sent again a second later.

@@ -64,7 +64,8 @@ export class PolicyIndex {
     const selecting = groups.map((group) => ({ group, policies: this.#selecting(group) }));
     let matching = facts.ownKey ? this.#countingOwnKeys : setOf(this.#policies, () => true);
     for (const field of fields)
-      if (field !== 'groups' && field !== 'models') matching &= this.#indexes[field].matching(valuesOf[field]);
+      if (field !== 'groups' && field !== 'models')
+        matching &= this.#indexes[field].matching(valuesOf[field]);
     matching &= selecting.reduce((set, { policies }) => set | policies, this.#indexes.groups.matching([]));
     return new RunPolicies({
       candidates: membersOf(this.#policies, matching),

@@ -14,8 +14,12 @@ const settlementOf = (charges: number): Settlement => ({
 it('no call with settlements is too large, whatever they are charged to', () => {
   const settlements = Array.from({ length: maxCosts }, () => settlementOf(66));
   const bytesOf = (part: Settlement[]): number =>
-    SettleRequest.encode({ holderId: newId(), settlements: part, releasedHolderIds: [], liveHolderIds: [] }).finish()
-      .length;
+    SettleRequest.encode({
+      holderId: newId(),
+      settlements: part,
+      releasedHolderIds: [],
+      liveHolderIds: [],
+    }).finish().length;
   const parts = settlementParts(settlements);
   expect(bytesOf(settlements)).toBeGreaterThan(maxRequestBytes);
   expect(Math.max(...parts.map(bytesOf))).toBeLessThan(maxRequestBytes / 4);

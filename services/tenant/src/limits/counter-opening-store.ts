@@ -26,7 +26,7 @@ export async function openCounters(
 ): Promise<ReadonlySet<string>> {
   if (asks.length === 0) return new Set();
   const { policies, calendar } = await findCountedPolicies(db, tenantId, asks);
-  const newest = byCounter(await findCounterRows(db, asks));
+  const newest = byCounter(await findCounterRows(db, tenantId, asks));
   const opened = inOrder(asks).flatMap((ask): NewRow[] => {
     const policy = policies.get(ask.subjectId);
     const { resource } = ask;
@@ -64,7 +64,7 @@ async function countNew(db: Queryable, tenantId: string, asks: readonly CounterA
   const subjectIds = [...new Set([tenantId, ...asks.flatMap(({ counter }) => counter.apiKeyId ?? [])])];
   const counts = await lockCounts(db, tenantId, subjectIds);
   // After the lock: another replica may have opened them.
-  const known = await findKnown(db, asks);
+  const known = await findKnown(db, tenantId, asks);
   const opened = new Map<string, number>();
   for (const { subjectId, counter } of asks) {
     if (known.has(subjectId) || full.has(subjectId) || openers.has(subjectId)) continue;
@@ -85,11 +85,11 @@ async function countNew(db: Queryable, tenantId: string, asks: readonly CounterA
   return { full, openers };
 }
 
-async function findKnown(db: Queryable, asks: readonly CounterAsk[]): Promise<ReadonlySet<string>> {
+async function findKnown(db: Queryable, tenantId: string, asks: readonly CounterAsk[]) {
   const rows = await db.all<{ id: string }>(
     `select a.id from unnest($1::uuid[]) as a (id)
-     where exists (select from tenant.policy_counters c where c.id = a.id)`,
-    [[...new Set(asks.map(({ subjectId }) => subjectId))]],
+     where exists (select from tenant.policy_counters c where c.id = a.id and c.tenant_id = $2)`,
+    [[...new Set(asks.map(({ subjectId }) => subjectId))], tenantId],
   );
   return new Set(rows.map(({ id }) => id));
 }
@@ -135,7 +135,7 @@ async function insertRows(
        (tenant_id, id, policy_id, value, user_id, api_key_id, resource, window_start, window_end, removable_at)
      select $1, r.id, r.policy_id, r.value, r.user_id,
             case when r.is_new then r.api_key_id
-              else (select api_key_id from tenant.policy_counters where id = r.id limit 1) end, r.resource, to_timestamp(r.starts_at / 1000),
+              else (select api_key_id from tenant.policy_counters where id = r.id and tenant_id = $1 limit 1) end, r.resource, to_timestamp(r.starts_at / 1000),
             to_timestamp(r.ends_at / 1000), coalesce(to_timestamp(r.removable_at / 1000), 'infinity')
      from unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::uuid[], $7::text[], $8::float8[], $9::float8[],
                  $10::float8[], $11::boolean[])

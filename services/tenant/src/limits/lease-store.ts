@@ -92,8 +92,11 @@ export async function leaseLocked(
   const known = new Set(limitRows.map(limitName));
   if (full === null && !subjects.every((ask) => known.has(limitName(ask)))) return null;
   const counterAsks = asks.filter(isOfCounter);
-  const rows = await findCounterRows(db, counterAsks, 'for update');
-  const held = await findHeld(db, [...new Set(asks.map(({ subjectId }) => subjectId))], holder.id);
+  const rows = await findCounterRows(db, tenantId, counterAsks, 'for update');
+  const held = await findHeld(db, tenantId, {
+    subjectIds: [...new Set(asks.map(({ subjectId }) => subjectId))],
+    exceptHolder: holder.id,
+  });
   const { now, tenantStatus, replicas, limits } = await readLimits(db, tenantId, { keyIds, limitRows, held });
   const counters = await readCounters(db, tenantId, {
     asks: counterAsks,

@@ -30,7 +30,7 @@ export class LimitStore extends Store {
   async find(tenantId: string, keyId: string): Promise<LimitsOfKey> {
     return withTenant(this.pool, tenantId, async (db) => {
       const limitRows = await findLimitRows(db, [tenantId, keyId]);
-      const held = await findHeld(db, [tenantId, keyId], null);
+      const held = await findHeld(db, tenantId, { subjectIds: [tenantId, keyId], exceptHolder: null });
       const { memoryLimits, timezone } = await findSettings(db, tenantId);
       const limits = await readLimits(db, tenantId, { keyIds: [keyId], limitRows, held });
       return { ...limits, memoryLimits: memoryLimitsOf(memoryLimits), timezone };
@@ -210,17 +210,17 @@ function boundsOf({ resource, start, startsAt, endsAt }: StoredLimitRow): Counte
 /** Sums of what replicas other than `exceptHolder` hold. Dead replicas keep holds on budgets until their runs settle. */
 export async function findHeld(
   db: Queryable,
-  subjectIds: readonly string[],
-  exceptHolder: string | null,
+  tenantId: string,
+  { subjectIds, exceptHolder }: { subjectIds: readonly string[]; exceptHolder: string | null },
 ): Promise<HeldRow[]> {
   const rows = await db.all<Record<'amount' | 'inUse', string> & Omit<HeldRow, 'amount' | 'inUse'>>(
     `select h.subject_id as "subjectId", h.resource, ${milliseconds('h.window_start')} as "windowStart",
             sum(h.amount)::text as amount, sum(greatest(0, h.amount - h.spare))::text as "inUse"
      from tenant.limit_holds h join tenant.limit_holders o on o.id = h.holder_id
-     where h.subject_id = any($1::uuid[]) and h.holder_id is distinct from $2::uuid and h.amount > 0
+     where h.tenant_id = $3 and h.subject_id = any($1::uuid[]) and h.holder_id is distinct from $2::uuid and h.amount > 0
        and (h.resource = 'budget' or o.seen_at > clock_timestamp() - ${deadAfter})
      group by h.subject_id, h.resource, h.window_start`,
-    [subjectIds, exceptHolder],
+    [subjectIds, exceptHolder, tenantId],
   );
   return rows.map(({ amount, inUse, ...row }) => ({ ...row, amount: BigInt(amount), inUse: BigInt(inUse) }));
 }

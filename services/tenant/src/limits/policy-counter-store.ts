@@ -30,6 +30,7 @@ interface StoredRow {
 /** The newest rows of counters. The lock blocks other writers; rows are locked in a fixed order. */
 export async function findCounterRows(
   db: Queryable,
+  tenantId: string,
   asks: readonly Pick<CounterAsk, 'subjectId' | 'resource'>[],
   lock: 'for update' | '' = '',
 ): Promise<CounterRow[]> {
@@ -41,10 +42,10 @@ export async function findCounterRows(
        select id, resource, ${milliseconds('window_start')} as start, ${milliseconds('window_end')} as "end",
               used::text, published_percent as "publishedPercent",
               case when isfinite(removable_at) then ${milliseconds('removable_at')} end as "removableAt"
-       from tenant.policy_counters where id = a.id and resource = a.resource
+       from tenant.policy_counters where id = a.id and resource = a.resource and tenant_id = $3
        order by window_start desc limit 1 ${lock}
      ) as c order by a.number`,
-    [sorted.map(({ subjectId }) => subjectId), sorted.map(({ resource }) => resource)],
+    [sorted.map(({ subjectId }) => subjectId), sorted.map(({ resource }) => resource), tenantId],
   );
   return rows.map(({ start, end, used, removableAt: removal, ...row }) => ({
     ...row,
