@@ -238,7 +238,7 @@ export const maxCountersOfRun = 64;
 /** Requests in one call, and needs of these after which no further request joins it. */
 export const maxAsked = 500;
 export const maxAskedNeeds = 8_000;
-/** Limits that one call returns; the next call returns further ones. */
+/** The most limits returned in one call; the next call returns further ones. */
 export const maxReturned = 1_000;
 /** A call with settlements: after 2 s of it the tenant service starts on no further tenant, and those follow in the next. */
 export const settleDeadlineMs = 5_000;

@@ -119,7 +119,7 @@ it('a batch with a tool of the provider that has no price is refused where there
 it('a batch is charged at its end where a budget only counts, which refuses nothing', async () => {
   harness.simulator.batches.held = true;
   const tenantId = newId();
-  harness.settings.set(tenantId, { policies: [countingPolicy()] });
+  harness.settings.set(tenantId, { policies: [countingPolicy(harness)] });
   const client = sdkFor(harness, { tenantId });
   const batch = await begun(
     client,

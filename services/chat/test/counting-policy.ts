@@ -1,10 +1,15 @@
 import { newId } from '@gatehouse/kit/ids';
 import { Resource, type Policy } from '@gatehouse/proto/tenant/v1/tenant';
+import { newCounterKey } from '@gatehouse/secrets/counter-key';
+import { KeyRing } from '@gatehouse/secrets/key-ring';
+import type { ChatHarness } from './chat-harness.ts';
 
-/** A policy for every run with a budget that counts and refuses nothing, as the tenant service sends it. */
-export function countingPolicy(): Policy {
+/** A policy for every run. Its budget counts and refuses nothing. As the tenant service sends it. */
+export function countingPolicy({ identity }: ChatHarness): Policy {
+  const id = newId();
   return {
-    ...{ id: newId(), name: 'alarm', users: [], groups: [], agents: [], apiKeys: [], models: [] },
+    ...{ id, name: 'alarm', users: [], groups: [], agents: [], apiKeys: [], models: [] },
     ...{ limited: [Resource.BUDGET], enforce: false, fromOwner: false },
+    counterKey: newCounterKey(KeyRing.parse(identity.keyRing), id),
   };
 }

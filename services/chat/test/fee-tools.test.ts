@@ -62,7 +62,7 @@ describe('tools that Codex offers with each request', () => {
 
   it('are sent where a budget only counts', async () => {
     const counting = newId();
-    harness.settings.set(counting, { policies: [countingPolicy()] });
+    harness.settings.set(counting, { policies: [countingPolicy(harness)] });
     provider.answer(whole(answerOf(output)));
     const response = await ask('/v1/responses', { ...asked, tools: [search, shell] }, 'responses', {
       tenantId: counting,

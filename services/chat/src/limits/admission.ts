@@ -68,7 +68,7 @@ export class Admission {
   #slots: readonly Taken[] = [];
   readonly #reservations: Reservation[] = [];
 
-  /** Adds what was taken together. A call that reserves nothing is not charged to the budgets of the one before it. */
+  /** Adds what was taken together. A call without a reservation is not charged to the budgets of the one before it. */
   add(taken: readonly Taken[]): void {
     const reserved = taken.filter(({ limit }) => isSpent(limit.resource));
     this.#slots = [...this.#slots, ...taken.filter(({ limit }) => !isSpent(limit.resource))];

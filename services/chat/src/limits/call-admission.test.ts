@@ -148,9 +148,12 @@ describe('the calls of a request', () => {
 
   it.each<[string, Partial<Policy>]>([
     ['without a policy', { select: { models: ['expensive'] } }],
-    ['whose policy reserves nothing', { per: 'model', limited: [Resource.REQUESTS] }],
+    ['with a policy that reserves nothing', { per: 'model', limited: [Resource.REQUESTS] }],
   ])('of a model %s are not charged to the policies of the one before it', async (_name, other) => {
-    const policies = [policyOf({ select: { models: ['expensive'] } }), policyOf({ ...other, id: 'q' })];
+    const policies = [
+      policyOf({ select: { models: ['expensive'] } }),
+      policyOf({ ...other, id: 'q', counterKey: Buffer.alloc(32, 1) }),
+    ];
     const { begin, calls, admission } = setUp(policies, { [`p//${Resource.BUDGET}`]: usd(20) });
     await begin();
     expect(admission.reservation.charges).not.toBeNull();

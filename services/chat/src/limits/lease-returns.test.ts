@@ -25,7 +25,7 @@ afterEach(async () => {
   await limits.stop();
 });
 
-/** One request that has a slot of each of many counters. */
+/** One request with a slot of each of many counters. */
 async function heldSlots(): Promise<Admission> {
   limits = new TenantLimits(lease);
   const admission = new Admission();

@@ -17,7 +17,7 @@ export interface RunFacts {
   ownKey: boolean;
 }
 
-/** Groups whose policies an index remembers; others are compared with all patterns again. */
+/** The most groups in the memory of an index; others are compared with all patterns again. */
 const maxRecentGroups = 500;
 
 /** Bit `n` stands for the policy with this index. */

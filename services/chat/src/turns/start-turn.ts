@@ -148,7 +148,7 @@ function runPoliciesOf({ settings, actor, target, sessionId }: TurnContext): Run
   return policies === undefined || policies.isEmpty ? null : policies;
 }
 
-/** A budget that is enforced pays for no tool without a price. Prices may change while the turn is under way. */
+/** An enforced budget pays for no tool without a price. Prices may change while the turn is under way. */
 function unpricedBy(
   pricing: Pricing,
   { isEnforced }: Reservation,

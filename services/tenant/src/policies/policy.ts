@@ -80,7 +80,7 @@ function selectsTheSame(one: Partial<PolicySelect>, other: Partial<PolicySelect>
   return canonical(one) === canonical(other);
 }
 
-/** Whether the counters of a policy begin again after its change: with another selection, or a budget where none was. */
+/** Whether the counters of a policy begin again after its change: with another selection, or its first budget. */
 export function countsAgain(before: PolicySettings, after: PolicySettings): boolean {
   return (
     !selectsTheSame(before.selection, after.selection) || (before.budget === null && after.budget !== null)
