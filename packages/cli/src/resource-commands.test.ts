@@ -147,7 +147,9 @@ it('a deletion asks first, and is refused without a terminal', async () => {
   asked.pop();
   expect((await person.run([...line, '--dry-run', 'true'])).out).toBe('Would delete agents clerk.\n');
   expect((await person.run([...line, '--dry-run'])).out).toBe('Would delete agents clerk.\n');
-  for (const request of asked.splice(-2)) expect(request).toContain('?dry_run=true');
+  const [id = '', ...words] = [...line].reverse();
+  expect((await person.run([...words.reverse(), '--dry-run', id])).out).toBe('Would delete agents clerk.\n');
+  for (const request of asked.splice(-3)) expect(request).toContain('?dry_run=true');
   await person.run([...line, '--yes'], { confirm: confirm(false) });
   expect(asked).toEqual(Array.from({ length: 2 }, () => 'Bearer one /v1/agents/clerk'));
   expect(questions).toEqual(Array.from({ length: 2 }, () => 'Delete agents clerk?'));

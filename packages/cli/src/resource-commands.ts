@@ -64,9 +64,20 @@ function groupCommand(program: Command, words: readonly string[]): Command {
   return words.reduce(subcommand, program);
 }
 
+/** A command whose flags may stand before an argument: by default, the next word is taken for the flag's value. */
+class FlagCommand extends Command {
+  override parseOptions(words: string[]): ReturnType<Command['parseOptions']> {
+    const flags = new Set(this.options.filter(({ optional }) => optional).map(({ long }) => long));
+    const hasValue = (at: number): boolean => ['true', 'false'].includes(words[at] ?? '');
+    return super.parseOptions(
+      words.map((word, at) => (flags.has(word) && !hasValue(at + 1) ? `${word}=true` : word)),
+    );
+  }
+}
+
 function commandOf(operation: Operation, name: string, context: Context): Command {
   const { summary, pathParameters, queryParameters, body, actingUser, answer, asCsv } = operation;
-  const command = new Command(name).description(summary);
+  const command = new FlagCommand(name).description(summary);
   for (const { name: parameter, description } of pathParameters)
     command.argument(`<${flag(parameter)}>`, description);
   for (const parameter of [...queryParameters, ...(body ?? [])]) command.addOption(optionOf(parameter));
@@ -267,7 +278,7 @@ export function optionOf(parameter: Parameter, flagName = flag(parameter.name)):
     json: 'json',
   }[type];
   if (values?.join() === 'true,false')
-    return new Option(`--${flagName} [true|false]`, description).choices(values).preset('true');
+    return new Option(`--${flagName} [true|false]`, description).choices(values);
   const option = new Option(`--${flagName} <${placeholder}>`, description);
   if (values !== undefined) option.choices(values);
   else option.argParser((text: string) => valueOf(name, type, text));

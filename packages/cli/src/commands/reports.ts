@@ -3,9 +3,15 @@ import type { Context, SharedOptions } from '../context.ts';
 import type { Operation } from '../operations.ts';
 import { addShared, addSince, optionOf, queryOf, withQuery } from '../resource-commands.ts';
 
+interface SummaryGroup {
+  key: Record<string, string | null>;
+  /** Absent in usage. */
+  total_usd?: string;
+}
+
 interface Summary {
   totals?: Record<string, unknown>;
-  groups: { key: Record<string, string | null> }[];
+  groups: SummaryGroup[];
   from: string;
   to: string;
   as_of: string;
@@ -49,9 +55,18 @@ function print(context: Context, options: SharedOptions, summary: Summary): void
   const { groups, totals, truncated, ...others } = summary;
   output.answer({ ...others, ...totals });
   if (groups.length === 0) return;
-  const rows = groups.map(({ key, ...figures }) => ({ ...key, ...figures }));
+  const rows = highestFirst(groups).map(({ key, ...figures }) => ({ ...key, ...figures }));
   output.line('');
   output.rows(rows, Object.keys(rows[0] ?? {}));
   if (truncated === true)
     output.line('There are more groups than one answer holds: choose a shorter period.');
+}
+
+/** Groups of costs by their amount; days, months and figures without amounts stay in the order of the API. */
+function highestFirst(groups: readonly SummaryGroup[]): readonly SummaryGroup[] {
+  const isOverTime = groups.some(({ key }) => 'day' in key || 'month' in key);
+  if (isOverTime) return groups;
+  return groups.toSorted(
+    ({ total_usd: one = '0' }, { total_usd: other = '0' }) => Number(other) - Number(one),
+  );
 }

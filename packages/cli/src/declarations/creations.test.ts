@@ -13,15 +13,16 @@ interface Thing {
   id: string;
   name: string;
   created_at: string;
+  status?: string;
 }
 
 let person: CommandLine;
 let server: Server;
 let things: Record<string, Thing[]>;
-/** Answers to creations, by their keys. */
-let answers: Map<string, object>;
+/** Members and answers of creations, by their keys. */
+let answers: Map<string, { members: string; answer: object }>;
 /** The outcome of the next creations; all others succeed. `made`: made, and the answer is lost. */
-let outcomes: ('done' | 'made' | 429 | 503)[];
+let outcomes: ('done' | 'made' | 401 | 429 | 503)[];
 let secrets: string;
 
 beforeEach(async () => {
@@ -53,11 +54,14 @@ beforeEach(async () => {
       const outcome = outcomes.shift();
       if (typeof outcome === 'number') return refuse(outcome);
       const known = answers.get(idempotencyKey);
-      if (known !== undefined) return reply(201, known);
+      const sent = JSON.stringify({ name, ...members });
+      if (known !== undefined && known.members !== sent)
+        return reply(409, { error: { code: 'idempotency_key_reused', message: 'No.' } });
+      if (known !== undefined) return reply(201, known.answer);
       const made = { ...members, ...thing(name) };
       there.push(made);
       const answer = { ...made, key: `key-of-${made.id}`, secret: `secret-of-${made.id}` };
-      answers.set(idempotencyKey, answer);
+      answers.set(idempotencyKey, { members: sent, answer });
       return outcome === 'made' ? refuse(503) : reply(201, answer);
     })();
   });
@@ -160,6 +164,51 @@ it('what was made and deleted since is made again', async () => {
   things['/v1/webhooks/endpoints'] = [];
   expect((await apply()).out).toBe('+ created endpoints Alerts\n+ created api_keys ci\n');
   expect(names('/v1/webhooks/endpoints')).toEqual(['Alerts']);
+});
+
+it('a key that was made and revoked since is made again, with the secret of the new one', async () => {
+  outcomes = ['done', 'made', 503, 503, 503];
+  await apply();
+  const [revoked] = things['/v1/api-keys'] ?? [];
+  if (revoked !== undefined) revoked.status = 'revoked';
+  expect((await apply()).out).toBe('+ created api_keys ci\n');
+  const [, made] = things['/v1/api-keys'] ?? [];
+  expect(await kept()).toContain(`key-of-${made?.id ?? ''}`);
+  expect(await kept()).not.toContain(`key-of-${revoked?.id ?? ''}`);
+});
+
+it('a thing made by a late repeat, with a lost answer, has its secrets fetched by the next command', async () => {
+  outcomes = Array.from({ length: 4 }, () => 503 as const);
+  await apply();
+  const hoursAgo = new Date(Date.now() - 2 * 3_600_000).toISOString();
+  await writeFile(
+    secrets,
+    (await readFile(secrets, 'utf8')).replaceAll(/"at":"[^"]+"/g, `"at":"${hoursAgo}"`),
+  );
+  outcomes = ['made', 503, 503, 503];
+  await apply();
+  expect(await apply()).toMatchObject({ code: 0, out: '+ created api_keys ci\n' });
+  expect(await kept()).toContain(`secret-of-${things['/v1/webhooks/endpoints']?.[0]?.id ?? ''}`);
+});
+
+it('a declaration edited before its secrets arrived stops with the way to fetch them', async () => {
+  outcomes = ['made', 503, 503, 503];
+  await apply();
+  const { code, error } = await apply(both.replace('agent: a', 'agent: a, rate_limit: { rpm: 5 }'));
+  expect(code).toBe(1);
+  expect(error).toMatch(
+    /^standard input:1: endpoints Alerts: idempotency_key_reused: .*apply that one first, then the edited one\.\nNothing was changed\.\n$/,
+  );
+  expect(await apply()).toMatchObject({ code: 0, out: '+ created api_keys ci\n' });
+  expect(await kept()).toContain(`secret-of-${things['/v1/webhooks/endpoints']?.[0]?.id ?? ''}`);
+});
+
+it('a refusal of the person gives no secrets up', async () => {
+  outcomes = ['made', 503, 503, 503, 401];
+  await apply();
+  expect((await apply()).code).toBe(1);
+  expect(await apply()).toMatchObject({ code: 0, out: '+ created api_keys ci\n' });
+  expect(await kept()).toHaveLength(2);
 });
 
 it('an error names what was changed before it', async () => {

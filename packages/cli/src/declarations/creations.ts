@@ -2,7 +2,7 @@ import { ApiError, type ApiClient } from '../api-client.ts';
 import type { Declared, Members } from './declared.ts';
 import { kinds, type Kind } from './kinds.ts';
 import type { Step } from './plan.ts';
-import type { Present } from './present.ts';
+import { isRevoked, type Present } from './present.ts';
 import { DeclarationError, problemOf, type DeclarationProblem } from './problem.ts';
 import { withIds, type Ids } from './references.ts';
 import type { Creation, SecretsFile } from './secrets-file.ts';
@@ -16,7 +16,8 @@ const nearMs = 15 * 60_000;
 
 /**
  * Fetches the secrets of things made by an earlier run, if they did not come back. A creation is repeated only for an
- * existing thing. Returns those whose secrets can't be fetched any more.
+ * existing thing. Returns those whose secrets can't be fetched any more. Throws `DeclarationError` if they could be
+ * fetched by another request.
  */
 export async function fetchSecrets(
   client: ApiClient,
@@ -34,10 +35,10 @@ export async function fetchSecrets(
     const about = { kind, shownName: String(declaration.written[kind.identity]), declaration };
     const made = mayHaveMade(creation, thing)
       ? await create(client, kind, withIds(declaration.members, ids), creation).catch((error: unknown) => {
-          if (isFinal(error)) return null;
-          throw error instanceof ApiError
-            ? new DeclarationError([problemOf(about, error)], 'Nothing was changed.')
-            : error;
+          if (isFinal(error) && !isOfOtherMembers(error)) return null;
+          if (!(error instanceof ApiError)) throw error;
+          const problem = isOfOtherMembers(error) ? wasEdited(thing) : error;
+          throw new DeclarationError([problemOf(about, problem)], 'Nothing was changed.');
         })
       : null;
     if (made === null) {
@@ -49,10 +50,20 @@ export async function fetchSecrets(
 }
 
 /** Whether a repeat of the creation returns the answer with the secrets of this thing. */
-function mayHaveMade({ startedAt }: Creation, thing: Members): boolean {
+function mayHaveMade({ sentAt }: Creation, thing: Members): boolean {
   const madeAt = Date.parse(String(thing['created_at']));
-  const isNear = startedAt === undefined || Math.abs(madeAt - startedAt) < nearMs;
+  const isNear = sentAt.length === 0 || sentAt.some((each) => Math.abs(madeAt - each) < nearMs);
   return isNear && Date.now() - madeAt < repeatableMs;
+}
+
+/** Whether the creation was sent with other members: the gateway answers a repeat only to the same request. */
+function isOfOtherMembers(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 'idempotency_key_reused';
+}
+
+function wasEdited({ id }: Members): ApiError {
+  const message = `It exists (${String(id)}), and its secrets did not arrive. Only the declaration with which it was created fetches them: apply that one first, then the edited one.`;
+  return new ApiError({ status: 409, code: 'idempotency_key_reused', message });
 }
 
 function secretsLost({ id }: Members): ApiError {
@@ -70,7 +81,9 @@ export async function createOnce(
   const { kind, identity: name } = step;
   const pending = await secrets.pending();
   const earlier = pending.find((each) => each.kind === kind.name && each.name === name && isRecent(each));
-  const creation = earlier ?? (await secrets.begin({ kind: kind.name, name }));
+  const creation = await (earlier === undefined
+    ? secrets.begin({ kind: kind.name, name })
+    : secrets.repeat(earlier));
   try {
     const made = await create(client, kind, json, creation);
     if (earlier === undefined || (await isThere(client, kind, made))) {
@@ -98,26 +111,32 @@ function create(
   return client.json<Members>({ method: 'POST', path, json, idempotencyKey });
 }
 
-function isRecent({ startedAt }: Creation): boolean {
-  return startedAt !== undefined && Date.now() - startedAt < repeatableMs;
+function isRecent({ sentAt: [first] }: Creation): boolean {
+  return first !== undefined && Date.now() - first < repeatableMs;
 }
 
-async function isThere(client: ApiClient, { path }: Kind, { id }: Members): Promise<boolean> {
+async function isThere(client: ApiClient, kind: Kind, { id }: Members): Promise<boolean> {
   try {
-    await client.json({ method: 'GET', path: `${path}/${encodeURIComponent(String(id))}` });
-    return true;
+    const thing = await client.json<Members>({
+      method: 'GET',
+      path: `${kind.path}/${encodeURIComponent(String(id))}`,
+    });
+    return !isRevoked(kind, thing);
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return false;
     throw error;
   }
 }
 
+/** Statuses that say nothing about the creation itself: it may have been made with another key, or before. */
+const openStatuses = new Set([401, 403, 408, 429]);
+
 /** Whether a creation was refused, rather than lost or still under way: the next one may have other members. */
 function isFinal(error: unknown): boolean {
   return (
     error instanceof ApiError &&
     error.status < 500 &&
-    error.status !== 429 &&
+    !openStatuses.has(error.status) &&
     error.code !== 'idempotency_in_progress'
   );
 }

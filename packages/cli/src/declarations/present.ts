@@ -64,11 +64,16 @@ async function byDeclaredName(
   return things;
 }
 
+/** Whether it is a key that no request can use any more. */
+export function isRevoked(kind: Kind, thing: Members): boolean {
+  return kind.name === 'api_keys' && ['revoked', 'expired'].includes(String(thing['status']));
+}
+
 /** Marks names shared by several things. Revoked and expired keys don't count. */
 function byIdentity(kind: Kind, things: readonly Members[]): Map<string, ExistingResource> {
   const grouped = new Map<string, ExistingResource>();
   for (const thing of things) {
-    if (kind.name === 'api_keys' && ['revoked', 'expired'].includes(String(thing['status']))) continue;
+    if (isRevoked(kind, thing)) continue;
     const identity = String(thing[kind.identity]);
     if (grouped.has(identity)) grouped.set(identity, { ...thing, [ambiguous]: true });
     else grouped.set(identity, thing);

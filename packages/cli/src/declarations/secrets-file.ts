@@ -8,8 +8,8 @@ export interface Creation {
   name: string;
   /** A repeat with it gets the first answer, with the secrets, for 24 hours. */
   idempotencyKey: string;
-  /** Milliseconds since the epoch by the clock of this machine. */
-  startedAt?: number;
+  /** The times at which it was sent, in milliseconds since the epoch by the clock of this machine. */
+  sentAt: readonly number[];
 }
 
 type Line = { kind: string; name: string } &
@@ -37,8 +37,10 @@ export class SecretsFile {
       const thing = `${read.kind} ${read.name}`;
       if ('pending' in read) {
         const { kind, name, pending: idempotencyKey, at: time } = read;
-        const startedAt = time === undefined ? {} : { startedAt: Date.parse(time) };
-        open.set(thing, { kind, name, idempotencyKey, ...startedAt });
+        const known = open.get(thing);
+        const earlier = known?.idempotencyKey === idempotencyKey ? known.sentAt : [];
+        const sentAt = time === undefined ? earlier : [...earlier, Date.parse(time)];
+        open.set(thing, { kind, name, idempotencyKey, sentAt });
       } else open.delete(thing);
     }
     return [...open.values()];
@@ -56,9 +58,14 @@ export class SecretsFile {
 
   /** Notes a creation before it is sent. */
   async begin({ kind, name }: Pick<Creation, 'kind' | 'name'>): Promise<Creation> {
-    const [idempotencyKey, startedAt] = [randomUUID(), Date.now()];
-    await this.#append({ kind, name, pending: idempotencyKey, at: new Date(startedAt).toISOString() });
-    return { kind, name, idempotencyKey, startedAt };
+    return this.repeat({ kind, name, idempotencyKey: randomUUID(), sentAt: [] });
+  }
+
+  /** Notes a creation before it is sent again: a repeat of one that was refused may be the one with an effect. */
+  async repeat({ kind, name, idempotencyKey, sentAt }: Creation): Promise<Creation> {
+    const now = Date.now();
+    await this.#append({ kind, name, pending: idempotencyKey, at: new Date(now).toISOString() });
+    return { kind, name, idempotencyKey, sentAt: [...sentAt, now] };
   }
 
   /** Notes a creation without effect, or with lost secrets. */
