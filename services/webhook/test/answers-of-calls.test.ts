@@ -122,6 +122,28 @@ it('overdue answers and deliveries of one tenant keep those of others from nothi
   expect(await findOverdueTargets(system, 1)).toHaveLength(1);
 });
 
+it('targets of one tenant, of which none is overdue, keep no overdue one of others from being found', async () => {
+  const [first, last] = [tenant, webhooks.makeTenant()].sort((one, other) => (one.id < other.id ? -1 : 1));
+  if (first === undefined || last === undefined) throw new Error('there are two tenants');
+  const queue = async (of: TestTenant, targets: number, due: string) => {
+    const channel = await makeGeneric(of);
+    const endpoint = await endpointTo(channel, 'ops');
+    const { body } = await webhooks.deliver(endpoint, { body: { input: 'a' } });
+    await deliveredBy(of, body.call_id);
+    await webhooks.rows('update webhook.endpoints set closed = true where id = $1', [endpoint.id]);
+    await webhooks.rows(
+      `insert into webhook.deliveries (id, tenant_id, target, url, call_id, endpoint_id, due_at, claimed_until, status)
+       select gen_random_uuid(), tenant_id, 'https://' || number, 'https://example.com', id, endpoint_id,
+         now() + $3::interval, null, 'pending'
+       from webhook.calls, generate_series(1, $2) as number where id = $1`,
+      [body.call_id, targets, due],
+    );
+  };
+  await queue(first, 10_001, '1 day');
+  await queue(last, 1, '-1 hour');
+  expect(await findOverdueTargets(system, 500)).toContainEqual({ tenantId: last.id, target: 'https://1' });
+});
+
 const forget = async (userId: string) => {
   const request = { tenantId: tenant.id, userId, deletionId: newId() };
   const peer = await webhooks.peer('tenant');
