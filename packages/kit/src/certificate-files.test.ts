@@ -116,6 +116,20 @@ describe('a certificate that nothing renews', () => {
     );
   });
 
+  it('refuses no connection for another certificate of its chain, or a CA, that has expired', async () => {
+    const old = await testAuthority('Test CA', { notBeforeDate: at(-400), notAfterDate: at(-1) });
+    const leaf = await signed(ca, { ...chat, notBeforeDate: at(-1), notAfterDate: at(200) });
+    const ended = 'error: a certificate of the chain or the CA has expired: connections may fail';
+    await write({ ...leaf, cert: `${leaf.cert}\n${old.cert}` });
+    await files.start();
+    expect(texts()).toEqual(['info: loaded a certificate', ended]);
+    expect(files.expired()).toBeUndefined();
+    await write(leaf, old.cert);
+    await eventually(() => expect(lines).toHaveLength(4));
+    expect(texts().at(-1)).toBe(ended);
+    expect(files.expired()).toBeUndefined();
+  });
+
   it('has its times in the metrics', async () => {
     await write(await signed(ca, { ...chat, notBeforeDate: at(-1), notAfterDate: at(89) }));
     await files.start();

@@ -3,7 +3,13 @@ import { readFile } from 'node:fs/promises';
 import { createSecureContext, type PeerCertificate, type SecureContext } from 'node:tls';
 import { BackgroundLoop } from './background-loop.ts';
 import { dayMs } from './bounds.ts';
-import { certificatesIn, firstToExpire, warnsFrom, type Validity } from './certificate-validity.ts';
+import {
+  certificatesIn,
+  firstToExpire,
+  validityOf,
+  warnsFrom,
+  type Validity,
+} from './certificate-validity.ts';
 import { nowMs } from './clock.ts';
 import { wrongSettings } from './config.ts';
 import type { Logger } from './log.ts';
@@ -19,6 +25,8 @@ export interface Certificate {
   context: SecureContext;
   /** The validity of the first to expire: the certificate, one of its chain, or the newest CA. */
   validity: Validity;
+  /** That of the certificate alone. */
+  ownValidity: Validity;
 }
 
 /** The oldest version of TLS that is spoken. */
@@ -79,10 +87,11 @@ export class CertificateFiles {
 
   /**
    * The error of connecting to another service once the certificate has expired, else undefined. The other side would
-   * only close the connection, in TLS 1.3 after the client has begun to send.
+   * only close the connection, in TLS 1.3 after the client has begun to send. Others of the chain may have expired: the
+   * other side may find another chain, as from a cross-signed certificate.
    */
   expired(): Error | undefined {
-    const { validity } = this.current;
+    const { ownValidity: validity } = this.current;
     if (this.#now() < validity.notAfter) return undefined;
     const { setting } = this.#options.cert;
     const error = new Error(
@@ -134,8 +143,10 @@ export class CertificateFiles {
     const texts = { cert: certText, key: keyText, ca: caText };
     try {
       // OpenSSL ignores malformed CAs, and all that follow.
-      const validity = firstToExpire(certificatesIn(certText), caText && certificatesIn(caText));
-      return { ...texts, validity, context: createSecureContext({ ...texts, minVersion: minTlsVersion }) };
+      const chain = certificatesIn(certText);
+      const validity = firstToExpire(chain, caText && certificatesIn(caText));
+      const context = createSecureContext({ ...texts, minVersion: minTlsVersion });
+      return { ...texts, validity, ownValidity: validityOf(chain[0]), context };
     } catch (error) {
       const names = [cert, key, ca].filter((file) => file !== undefined).map(({ setting }) => setting);
       const message = `${names.join(', ')}: no certificate in PEM with its private key: ${(error as Error).message}`;
@@ -162,6 +173,8 @@ export class CertificateFiles {
     const { log, cert } = this.#options;
     const fields = { setting: cert.setting, ...fieldsOf(this.current) };
     if (this.#now() < validity.notAfter) log.warn(fields, 'a certificate expires soon');
+    else if (this.expired() === undefined)
+      log.error(fields, 'a certificate of the chain or the CA has expired: connections may fail');
     else log.error(fields, 'a certificate has expired: no connection with it succeeds');
   }
 }

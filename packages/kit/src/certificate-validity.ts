@@ -38,7 +38,8 @@ export function firstToExpire(
   );
 }
 
-function validityOf({ validFromDate, validToDate }: X509Certificate): Validity {
+/** The validity of one certificate. */
+export function validityOf({ validFromDate, validToDate }: X509Certificate): Validity {
   return { notBefore: validFromDate.getTime(), notAfter: validToDate.getTime() };
 }
 
