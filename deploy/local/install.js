@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 
 /**
  * Installs packages into `node_modules`, if they are not: `node install.js all`, or `running` for those that `make up`
- * needs. A folder with any package of tests and linters has all of them afterwards. A running `make up`
- * of this folder keeps its packages: others are added beside them, and replacements wait until it stops. Runs on the
+ * needs. A folder with any package of tests and linters has all of them afterwards. A running
+ * `make up` or systemd unit of this folder keeps its packages: others are added beside them, and replacements wait until it stops. Runs on the
  * machine's Node, which may be older than the project's and strips no types.
  */
 const root = realpathSync(fileURLToPath(new URL('../..', import.meta.url)));
@@ -59,10 +59,10 @@ function isNeeded({ dev, optional, os, cpu, libc = ['glibc'] }, kind) {
 function install() {
   // `npm ci` replaces the folder. `npm install` only adds where the packages for running are those of the lock file.
   const command = isComplete('running') ? ['install', '--no-save'] : ['ci'];
-  const running = command[0] === 'ci' ? runningUp() : undefined;
+  const running = command[0] === 'ci' ? runningFromPackages() : undefined;
   if (running !== undefined) {
     process.stderr.write(
-      `The packages in ${folder} have to be replaced, and make up runs from them (process ${running}): stop it first.\n`,
+      `The packages in ${folder} have to be replaced, and process ${running} runs from them: stop it first.\n`,
     );
     process.exit(1);
   }
@@ -80,16 +80,30 @@ function install() {
   process.stderr.write(`installed in ${Math.round((Date.now() - began) / 1_000)} s\n`);
 }
 
-/** Process id of a `make up` or `make dev` of this folder, by Linux's list of processes; undefined without. */
-function runningUp() {
+/**
+ * Process id of a `make up` or `make dev` of this folder, or of anything else that runs from its packages, such as the
+ * systemd unit; undefined without, or without Linux's list of processes.
+ */
+function runningFromPackages() {
   if (!existsSync('/proc')) return undefined;
   return readdirSync('/proc').find((name) => {
-    try {
-      const words = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0');
-      return words.includes('deploy/local/up.ts') && readlinkSync(`/proc/${name}/cwd`) === root;
-    } catch {
-      // No process, one that has ended, or one of another user.
-      return false;
-    }
+    if (!/^\d+$/.test(name) || name === String(process.pid)) return false;
+    const words = linesOf(() => readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0'));
+    const [cwd = ''] = linesOf(() => [readlinkSync(`/proc/${name}/cwd`)]);
+    const [executable = ''] = linesOf(() => [readlinkSync(`/proc/${name}/exe`)]);
+    return (
+      (words.includes('deploy/local/up.ts') && cwd === root) ||
+      // The first word shows the executable to other users too.
+      [cwd, executable, words[0] ?? ''].some((file) => `${file}/`.startsWith(`${folder}/`))
+    );
   });
+}
+
+/** Empty for no process, one that has ended, or one of another user. */
+function linesOf(read) {
+  try {
+    return read();
+  } catch {
+    return [];
+  }
 }

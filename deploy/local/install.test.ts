@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, readFileSync } from 'node:fs';
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -91,15 +91,30 @@ describe('an installation', () => {
       expect(await install('all')).toBe('install all');
       await lock({ ...packages, 'node_modules/pg': { integrity: 'p2' } });
       for (const name of ['all', 'running'] as const)
-        await expect(install(name)).rejects.toThrow(
-          `make up runs from them (process ${up.pid}): stop it first.`,
-        );
+        await expect(install(name)).rejects.toThrow(`process ${up.pid} runs from them: stop it first.`);
     } finally {
       const ended = once(up, 'exit');
       up.kill();
       await ended;
     }
     expect(await install('all')).toBe('all');
+  });
+
+  it('replaces no package that another process runs from', async () => {
+    await install('running');
+    const program = path.join(folder, 'node_modules/sleep');
+    await copyFile('/bin/sleep', program);
+    await chmod(program, 0o755);
+    await lock({ ...packages, 'node_modules/pg': { integrity: 'p2' } });
+    const unit = spawn(program, ['600'], { cwd: '/' });
+    try {
+      await once(unit, 'spawn');
+      await expect(install('all')).rejects.toThrow(`process ${unit.pid} runs from them: stop it first.`);
+    } finally {
+      const ended = once(unit, 'exit');
+      unit.kill();
+      await ended;
+    }
   });
 
   it('of all packages never becomes smaller', async () => {
