@@ -175,24 +175,43 @@ describe('a sweep', () => {
     expect(await analytics.traceIds(tenantId)).toEqual([]);
   });
 
-  it('deletes what is older than the longest retention while the tenant service is away', async () => {
-    const tenants = [tenantId, newId()];
-    for (const id of tenants)
-      await analytics.rows(
-        `insert into analytics.refused_requests
-           (id, tenant_id, refused_at, code, message, operation, channel, request_id, trace_id, request_model)
-         select gen_random_uuid(), $1, now() - make_interval(days => age), 'c', '', 'chat', 'api', 'r', 't', ''
-         from unnest(array[3651, 3600]) age`,
-        [id],
-      );
-    analytics.tenantServiceIsAway = true;
-    expect(await retention.sweep()).toBe(false);
+  const refuse = (tenant: string, ages: readonly number[]) =>
+    analytics.rows(
+      `insert into analytics.refused_requests
+         (id, tenant_id, refused_at, code, message, operation, channel, request_id, trace_id, request_model)
+       select gen_random_uuid(), $1, now() - make_interval(days => age), 'c', '', 'chat', 'api', 'r', 't', ''
+       from unnest($2::integer[]) age`,
+      [tenant, ages],
+    );
+  const refusedAges = async (tenants: readonly string[]): Promise<unknown[]> => {
     const left = await analytics.rows(
       `select extract(days from now() - refused_at)::integer as age from analytics.refused_requests
        where tenant_id = any($1)`,
       [tenants],
     );
-    expect(left).toEqual([{ age: 3600 }, { age: 3600 }]);
+    return left.map(({ age }) => age);
+  };
+
+  it('deletes what is older than the longest retention while the tenant service is away', async () => {
+    const tenants = [tenantId, newId()];
+    for (const id of tenants) await refuse(id, [3_651, 3_600]);
+    analytics.tenantServiceIsAway = true;
+    expect(await retention.sweep()).toBe(false);
+    expect(await refusedAges(tenants)).toEqual([3_600, 3_600]);
+  });
+
+  it('deletes it also of tenants that were swept before the tenant service went away', async () => {
+    const [swept = '', asked = ''] = [tenantId, newId()].toSorted();
+    for (const id of [swept, asked]) await refuse(id, [3_600]);
+    analytics.retentionDays.set(swept, 3_650);
+    // As during an outage.
+    analytics.retentionDays.set(asked, 0);
+    expect(await retention.sweep()).toBe(false);
+    await refuse(swept, [3_651]);
+    expect(await retention.sweep()).toBe(false);
+    expect(await refusedAges([swept])).toEqual([3_600]);
+    analytics.retentionDays.set(asked, 3_650);
+    expect(await retention.sweep()).toBe(true);
   });
 
   it('skips a tenant whose retention cannot be read, and continues with the others', async () => {

@@ -54,6 +54,8 @@ interface TenantSweep {
   lastTenant: string;
 }
 
+type SweepOutcome = 'done' | 'failed' | 'outage';
+
 /**
  * Deletes expired traces and refused requests, once a day. Every replica runs it without coordination: a lock gives each batch to one
  * replica, and the others don't find deleted rows again.
@@ -116,27 +118,34 @@ export class Retention {
   }
 
   /**
-   * During an outage of the tenant service, the longest retention holds for all tenants from there on, and the next sweep
-   * continues from there. A tenant is skipped until the next sweep if its retention can't be read or applied for any
+   * During an outage of the tenant service, the longest retention holds for all tenants, and the next sweep continues
+   * from the tenant at which the outage was noticed. A tenant is skipped until the next sweep if its retention can't be read or applied for any
    * other reason.
    */
   async #sweepTenants(sweep: TenantSweep, signal?: AbortSignal): Promise<boolean> {
-    let complete = true;
-    let isAway = false;
-    for (let after = sweep.lastTenant; ;) {
+    const outcome = await this.#walk(sweep, { isAway: false }, signal);
+    if (outcome === 'outage') await this.#walk(sweep, { isAway: true }, signal);
+    else sweep.lastTenant = beforeFirst;
+    return outcome === 'done';
+  }
+
+  /** Sweeps the tenants after the last one, up to an outage; with `isAway`, all tenants by the longest retention. */
+  async #walk(
+    sweep: TenantSweep,
+    { isAway }: { isAway: boolean },
+    signal?: AbortSignal,
+  ): Promise<SweepOutcome> {
+    let all: SweepOutcome = 'done';
+    for (let after = isAway ? beforeFirst : sweep.lastTenant; ;) {
       const page = await sweep.nextTenants(this.#options.pool, after, tenantsPerPage);
       for (const next of page) {
         const outcome = await this.#sweepIfOld({ ...sweep, isAway }, next, signal);
-        if (outcome === 'outage') isAway = true;
-        if (outcome === 'failed') complete = false;
+        if (outcome === 'outage') return outcome;
+        if (outcome === 'failed') all = outcome;
         after = next.tenantId;
         if (!isAway) sweep.lastTenant = after;
       }
-      if (page.length < tenantsPerPage) {
-        if (isAway) return false;
-        sweep.lastTenant = beforeFirst;
-        return complete;
-      }
+      if (page.length < tenantsPerPage) return all;
       await sleep(pauseMs, signal);
     }
   }
@@ -146,14 +155,14 @@ export class Retention {
     { sweepTenant, isAway }: Pick<TenantSweep, 'sweepTenant'> & { isAway: boolean },
     { tenantId, oldestDays }: TenantRows,
     signal?: AbortSignal,
-  ): Promise<'done' | 'failed' | 'outage'> {
+  ): Promise<SweepOutcome> {
     const { tenants, log } = this.#options;
     try {
       if (oldestDays < leastRetentionDays) return 'done';
-      const days = isAway ? null : await tenants.daysOf(tenantId);
-      if (oldestDays >= (days ?? maxRetentionDays))
-        await sweepTenant(tenantId, days ?? maxRetentionDays, signal);
-      return days === null ? 'outage' : 'done';
+      const days = isAway ? maxRetentionDays : await tenants.daysOf(tenantId);
+      if (days === null) return 'outage';
+      if (oldestDays >= days) await sweepTenant(tenantId, days, signal);
+      return 'done';
     } catch (error) {
       if (signal?.aborted === true) throw error;
       log.warn({ err: error, tenant_id: tenantId }, 'failed to delete old traces of a tenant');
