@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError } from './api-error.ts';
 import { call, callAll } from './call.ts';
 import type { AnswerOf, EndpointName, InputOf, ItemOf, ListName } from './endpoints.ts';
@@ -7,8 +7,11 @@ import type { AnswerOf, EndpointName, InputOf, ItemOf, ListName } from './endpoi
 export interface CurrentAnswer<Answer> {
   answer: Answer | null;
   error: ApiError | null;
+  /** False during a refresh. */
   isLoading: boolean;
   reload: () => void;
+  /** Loads it again behind the back of people: nothing changes while they have a dialog open. */
+  refresh: () => void;
 }
 
 /** Calls an endpoint when its input changes. With a null input it doesn't. */
@@ -39,14 +42,18 @@ function useLoaded<Answer>(
   const [error, setError] = useState<ApiError | null>(null);
   const [isLoading, setLoading] = useState(isCalled);
   const [round, setRound] = useState(0);
+  const isRefresh = useRef(false);
   useEffect(() => {
+    const isQuiet = isRefresh.current;
+    isRefresh.current = false;
     const leaving = new AbortController();
     const loaded = load(leaving.signal);
     if (loaded === null) return;
-    setLoading(true);
+    if (!isQuiet) setLoading(true);
     loaded
       .then((next) => {
-        setAnswer(() => next);
+        // The dialog may be about a row that the next answer no longer has.
+        setAnswer((last) => (isQuiet && last !== null && isDialogOpen() ? last : next));
         setError(null);
         setLoading(false);
       })
@@ -59,7 +66,16 @@ function useLoaded<Answer>(
     // `load` is another function with each render.
   }, [key, round]);
   const reload = useCallback(() => setRound((last) => last + 1), []);
-  return { answer, error, isLoading, reload };
+  const refresh = useCallback(() => {
+    if (document.hidden || isDialogOpen()) return;
+    isRefresh.current = true;
+    reload();
+  }, []);
+  return { answer, error, isLoading, reload, refresh };
+}
+
+function isDialogOpen(): boolean {
+  return document.querySelector('dialog[open]') !== null;
 }
 
 /** Faults of the page itself are shown too, for people to report them. */

@@ -3,6 +3,7 @@ import { dayAfter, dayIn, dayLabel, daysBetween, startOfDay } from './times.ts';
 /** The periods of all figures of a page. */
 export const periods = {
   today: 'Today',
+  yesterday: 'Yesterday',
   '7d': 'Last 7 days',
   '30d': 'Last 30 days',
   month: 'This month',
@@ -41,6 +42,10 @@ export function daysOf(name: PeriodName, now: Date, zone: string): Days {
   switch (name) {
     case 'today':
       return { first: today, last: today };
+    case 'yesterday': {
+      const day = dayAfter(today, -1);
+      return { first: day, last: day };
+    }
     case '7d':
       return { first: dayAfter(today, -6), last: today };
     case '30d':

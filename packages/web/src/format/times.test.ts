@@ -82,6 +82,8 @@ describe('periods', () => {
   it('are days of the tenant, whose calendar may be a month ahead', () => {
     expect(daysOf('today', now, 'UTC')).toEqual({ first: '2026-03-31', last: '2026-03-31' });
     expect(daysOf('today', now, 'Europe/Berlin')).toEqual({ first: '2026-04-01', last: '2026-04-01' });
+    expect(daysOf('yesterday', now, 'UTC')).toEqual({ first: '2026-03-30', last: '2026-03-30' });
+    expect(daysOf('yesterday', now, 'Europe/Berlin')).toEqual({ first: '2026-03-31', last: '2026-03-31' });
     expect(daysOf('7d', now, 'UTC')).toEqual({ first: '2026-03-25', last: '2026-03-31' });
     expect(daysOf('30d', now, 'UTC')).toEqual({ first: '2026-03-02', last: '2026-03-31' });
     expect(daysOf('month', now, 'UTC')).toEqual({ first: '2026-03-01', last: '2026-03-31' });
@@ -91,6 +93,7 @@ describe('periods', () => {
 
   it.each([
     ['today', { first: '2026-03-30', last: '2026-03-30' }],
+    ['yesterday', { first: '2026-03-29', last: '2026-03-29' }],
     ['7d', { first: '2026-03-18', last: '2026-03-24' }],
     ['30d', { first: '2026-01-31', last: '2026-03-01' }],
     ['month', { first: '2026-02-01', last: '2026-02-28' }],

@@ -131,10 +131,10 @@ function Documents({ agentID }: { agentID: string }) {
           { header: 'Updated', cell: ({ updated_at: at }) => <Time at={at} /> },
           {
             header: 'Actions',
-            cell: ({ path, scope }) => (
+            cell: ({ id, path, scope }) => (
               <span class="actions">
                 <FormButton label="Open" subject={path} onDone={changed}>
-                  {(done) => <StoredDocument agentID={agentID} path={path} onDone={done} />}
+                  {(done) => <StoredDocument agentID={agentID} listed={{ id, path }} onDone={done} />}
                 </FormButton>
                 {scope === scopeToWrite ? (
                   <ConfirmedButton

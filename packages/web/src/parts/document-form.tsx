@@ -1,4 +1,5 @@
-import type { DocumentWithText } from '@gatehouse/contract/memory';
+import type { Document, DocumentWithText } from '@gatehouse/contract/memory';
+import type { ComponentChildren } from 'preact';
 import { useAnswer } from '../api/use-answer.ts';
 import { textOrNull } from '../format/changes.ts';
 import { writtenScope } from '../shell/rights.ts';
@@ -56,33 +57,50 @@ export function DocumentForm({ agentID, document, onDone }: DocumentFormProps) {
   );
 }
 
-/** Shows a document with its text, to read and, where the person may, to change. */
-export function StoredDocument({
-  agentID,
-  path,
-  onDone,
-}: {
+interface StoredDocumentProps {
   agentID: string;
-  path: string;
+  listed: Pick<Document, 'id' | 'path'>;
   onDone: () => void;
-}) {
+}
+
+/** Shows a document with its text, to read and, where the person may, to change. */
+export function StoredDocument({ agentID, listed: { id, path }, onDone }: StoredDocumentProps) {
   const known = useAnswer('GET /v1/agents/{agentID}/memory/documents/{path+}', { params: { agentID, path } });
   const scope = writtenScope(usePerson());
   return (
     <KnownAnswer known={known}>
-      {(document) =>
-        document.scope === scope ? (
-          <DocumentForm {...{ agentID, document, onDone }} />
-        ) : (
-          <>
+      {(document) => {
+        // The API returns the person's own before the agent's, as the agent reads them.
+        if (document.id !== id && document.scope === 'user')
+          return (
             <p class="note">
-              It belongs to the agent. To change it, log in with the scope <code>agents.write</code> and
-              without a user.
+              The agent does not read this document for you: you have one of your own at this path, in the
+              list as well.
             </p>
+          );
+        if (document.scope === scope) return <DocumentForm {...{ agentID, document, onDone }} />;
+        return (
+          <>
+            <p class="note">{neededTo[document.scope]}</p>
             <TextBlock label={document.title ?? path} text={document.text} />
           </>
-        )
-      }
+        );
+      }}
     </KnownAnswer>
   );
 }
+
+/** The rights to change a document. */
+const neededTo: Record<Document['scope'], ComponentChildren> = {
+  agent: (
+    <>
+      It belongs to the agent. To change it, log in with the scope <code>agents.write</code> and without a
+      user.
+    </>
+  ),
+  user: (
+    <>
+      It is yours. To change it, log in with the scope <code>memory.write</code>.
+    </>
+  ),
+};

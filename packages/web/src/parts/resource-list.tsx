@@ -18,7 +18,7 @@ interface ResourceListProps<Name extends ListName> {
   sorts?: Readonly<Record<string, string>>;
   /** The parameter of the address for the page. Default: `cursor`. A second list of a view has its own. */
   parameter?: string;
-  /** Loads the page again so often, while people see it. Default: never. */
+  /** Loads the page again so often, while people see it and have no dialog open. Default: never. */
   refreshMs?: number;
 }
 
@@ -33,7 +33,7 @@ export function ResourceList<Name extends ListName>(props: ResourceListProps<Nam
   const input = { ...props.input, query: { ...props.input.query, ...sorted, limit: '50', cursor } };
   const known = useAnswer(props.name, input);
   const columns = props.columns(known.reload);
-  useRefresh(known.reload, props.refreshMs);
+  useRefresh(known.refresh, props.refreshMs);
   // A page of "the last 7 days" is of other days tomorrow: then the list begins with its first page.
   const isOver = known.error?.code === 'cursor_mismatch' && cursor !== '';
   useEffect(() => {
@@ -72,15 +72,12 @@ export function ResourceList<Name extends ListName>(props: ResourceListProps<Nam
   );
 }
 
-function useRefresh(reload: () => void, everyMs: number | undefined): void {
+function useRefresh(refresh: () => void, everyMs: number | undefined): void {
   useEffect(() => {
     if (everyMs === undefined) return undefined;
-    const refresh = (): void => {
-      if (!document.hidden) reload();
-    };
     const timer = setInterval(refresh, everyMs);
     return () => clearInterval(timer);
-  }, [reload, everyMs]);
+  }, [refresh, everyMs]);
 }
 
 /** A filter can leave nothing of a page that the API has read. */

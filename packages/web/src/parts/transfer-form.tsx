@@ -5,8 +5,8 @@ import type { Scope } from '@gatehouse/contract/scopes';
 import type { TransferMode, TransferPreview } from '@gatehouse/contract/transfers';
 import type { WebhookEndpoint } from '@gatehouse/contract/webhook-endpoints';
 import type { ComponentChildren } from 'preact';
-import { useRef } from 'preact/hooks';
-import { useAnswer, useItems } from '../api/use-answer.ts';
+import { useEffect, useRef } from 'preact/hooks';
+import { useAnswer, useItems, type CurrentAnswer } from '../api/use-answer.ts';
 import { useNames } from '../api/use-names.ts';
 import { agentLabel } from '../format/agents.ts';
 import { trimmed } from '../format/changes.ts';
@@ -150,7 +150,8 @@ interface OwnResourcesProps {
 function OwnResources({ value, onChange, param }: OwnResourcesProps) {
   const person = usePerson();
   const inputFor = (scope: Scope) => (may(person, { scope }) ? {} : null);
-  const { known: agents, search } = useOfferedAgents(may(person, { scope: 'agents.read' }));
+  const mayListAgents = may(person, { scope: 'agents.read' });
+  const { known: agents, search } = useOfferedAgents(mayListAgents);
   const servers = useItems('GET /v1/mcp/servers', inputFor('mcp.write'));
   const channels = useItems('GET /v1/channels/instances', inputFor('channels.read'));
   const endpoints = useItems('GET /v1/webhooks/endpoints', inputFor('webhooks.write'));
@@ -163,17 +164,15 @@ function OwnResources({ value, onChange, param }: OwnResourcesProps) {
     channels: channels.answer ?? [],
     endpoints: endpoints.answer ?? [],
   };
+  const { seen, unlisted } = useSeenAgents({ value, onChange, resources, mayAsk: mayListAgents });
   const labels = useRef(new Map<ResourceText, string>());
   const listed = [
-    ...options(
-      'agent',
-      resources.agents.map((agent) => ({ id: agent.id, name: agentLabel(agent) })),
-    ),
+    ...agentOptions(resources.agents),
     ...options('mcp_server', resources.servers),
     ...options('channel_instance', resources.channels),
     ...options('webhook_endpoint', resources.endpoints),
   ];
-  for (const [resource, label] of listed) labels.current.set(resource, label);
+  for (const [resource, label] of [...agentOptions(seen), ...listed]) labels.current.set(resource, label);
   // The choice from another search stays in sight.
   const names = new Set(listed.map(([resource]) => resource));
   const others = value.filter((resource) => !names.has(resource));
@@ -183,7 +182,7 @@ function OwnResources({ value, onChange, param }: OwnResourcesProps) {
   ];
   return (
     <div class={isAwaited ? 'known awaited' : 'known'} aria-busy={isAwaited}>
-      {lists.map(({ error, reload }, index) => (
+      {[...lists, unlisted].map(({ error, reload }, index) => (
         <Problem key={index} error={error} onRetry={reload} />
       ))}
       {search}
@@ -194,7 +193,7 @@ function OwnResources({ value, onChange, param }: OwnResourcesProps) {
           legend="Resources"
           options={offered}
           value={value}
-          onChange={(next) => onChange(chosenWithNeeds(value, next, needsIn(resources)))}
+          onChange={(next) => onChange(chosenWithNeeds(value, next, needsIn({ ...resources, agents: seen })))}
           param={param}
         />
       )}
@@ -205,6 +204,45 @@ function OwnResources({ value, onChange, param }: OwnResourcesProps) {
     </div>
   );
 }
+
+interface SeenAgentsOptions extends Pick<OwnResourcesProps, 'value' | 'onChange'> {
+  resources: ListedResources;
+  mayAsk: boolean;
+}
+
+/**
+ * All agents that lists have shown. A list has a hundred: a chosen agent that none has shown, as the one of a channel, is
+ * asked for, and what it needs is chosen when it has come.
+ */
+function useSeenAgents({ value, onChange, resources, mayAsk }: SeenAgentsOptions): {
+  seen: readonly Agent[];
+  unlisted: CurrentAnswer<Agent>;
+} {
+  const agents = useRef(new Map<ResourceText, Agent>());
+  for (const agent of resources.agents) agents.current.set(resourceText('agent', agent.id), agent);
+  const missing = value.find((text) => text.startsWith(agentText) && !agents.current.has(text));
+  const agentID = missing?.slice(agentText.length);
+  const unlisted = useAnswer(
+    'GET /v1/agents/{agentID}',
+    mayAsk && agentID !== undefined ? { params: { agentID } } : null,
+  );
+  const { answer } = unlisted;
+  useEffect(() => {
+    if (missing === undefined || answer === null || answer.id !== agentID) return;
+    agents.current.set(missing, answer);
+    const needs = needsIn({ ...resources, agents: [answer] });
+    onChange(
+      chosenWithNeeds(
+        value.filter((text) => text !== missing),
+        value,
+        needs,
+      ),
+    );
+  }, [answer]);
+  return { seen: [...agents.current.values()], unlisted };
+}
+
+const agentText = resourceText('agent', '');
 
 interface ListedResources {
   agents: readonly Agent[];
@@ -236,6 +274,13 @@ function needsIn({ agents, servers, channels, endpoints }: ListedResources): Nee
 function serverIn(chosen: string): string {
   const [server = ''] = chosen.split('/');
   return server;
+}
+
+function agentOptions(agents: readonly Agent[]): [ResourceText, string][] {
+  return options(
+    'agent',
+    agents.map((agent) => ({ id: agent.id, name: agentLabel(agent) })),
+  );
 }
 
 function options(
