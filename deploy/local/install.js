@@ -81,7 +81,7 @@ function install() {
 }
 
 /**
- * Process id of a `make up` or `make dev` of this folder, or of anything else that runs from its packages, such as the
+ * Process id of a `make up` or `make dev` of this folder, or of anything else running from its packages, such as the
  * systemd unit; undefined without, or without Linux's list of processes.
  */
 function runningFromPackages() {

@@ -128,7 +128,7 @@ async function isThere(client: ApiClient, kind: Kind, { id }: Members): Promise<
   }
 }
 
-/** Statuses that say nothing about the creation itself: it may have been made with another key, or before. */
+/** Statuses without a word about the creation itself: it may have been made with another key, or before. */
 const openStatuses = new Set([401, 403, 408, 429]);
 
 /** Whether a creation was refused, rather than lost or still under way: the next one may have other members. */

@@ -64,7 +64,7 @@ async function byDeclaredName(
   return things;
 }
 
-/** Whether it is a key that no request can use any more. */
+/** Whether it is a key no request can use any more. */
 export function isRevoked(kind: Kind, thing: Members): boolean {
   return kind.name === 'api_keys' && ['revoked', 'expired'].includes(String(thing['status']));
 }

@@ -61,7 +61,7 @@ export class SecretsFile {
     return this.repeat({ kind, name, idempotencyKey: randomUUID(), sentAt: [] });
   }
 
-  /** Notes a creation before it is sent again: a repeat of one that was refused may be the one with an effect. */
+  /** Notes a creation before it is sent again: the repeat of a refused one may be the one with an effect. */
   async repeat({ kind, name, idempotencyKey, sentAt }: Creation): Promise<Creation> {
     const now = Date.now();
     await this.#append({ kind, name, pending: idempotencyKey, at: new Date(now).toISOString() });

@@ -52,7 +52,7 @@ function useLoaded<Answer>(
     if (!isQuiet) setLoading(true);
     loaded
       .then((next) => {
-        // The dialog may be about a row that the next answer no longer has.
+        // The dialog may be about a row missing in the next answer.
         setAnswer((last) => (isQuiet && last !== null && isDialogOpen() ? last : next));
         setError(null);
         setLoading(false);

@@ -6,7 +6,7 @@ import { urlWith, useView } from '../shell/location.tsx';
 
 const endpoints: CostEndpoints = { summary: 'GET /v1/costs/summary', exports: 'GET /v1/costs/export' };
 
-/** The spending of the tenant: a day leads to that day's costs, and other groups to their runs. */
+/** The spending of the tenant: a day leads to its costs, and other groups to their runs. */
 export function Costs() {
   const { path, query } = useView();
   const { name } = usePeriod();

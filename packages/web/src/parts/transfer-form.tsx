@@ -211,7 +211,7 @@ interface SeenAgentsOptions extends Pick<OwnResourcesProps, 'value' | 'onChange'
 }
 
 /**
- * All agents that lists have shown. A list has a hundred: a chosen agent that none has shown, as the one of a channel, is
+ * All agents shown by lists. A list has a hundred: another chosen agent, such as the one of a channel, is
  * asked for, and what it needs is chosen when it has come.
  */
 function useSeenAgents({ value, onChange, resources, mayAsk }: SeenAgentsOptions): {

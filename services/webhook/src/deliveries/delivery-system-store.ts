@@ -4,8 +4,8 @@ import type { OriginTarget } from './delivery.ts';
 const lookedAtTargets = 10_000;
 
 /**
- * Up to `limit` targets of any tenant with due deliveries not taken by any process, in turn from each tenant, so that no
- * tenant keeps those of others from being found. Looks at 10,000 targets with deliveries to come: the first of each
+ * Up to `limit` targets of any tenant with due deliveries not taken by any process, in turn from each tenant: no tenant
+ * keeps those of others from being found. Looks at 10,000 targets with deliveries to come: the first of each
  * tenant, then the second, and so on.
  */
 export function findOverdueTargets(pool: Pool, limit: number): Promise<OriginTarget[]> {
