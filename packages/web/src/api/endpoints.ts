@@ -60,6 +60,7 @@ import type {
   Policy,
   PolicyOverride,
   putPolicyOverride,
+  ResetPolicy,
 } from '@gatehouse/contract/policies';
 import type { CreateProviderKey, ProviderKey } from '@gatehouse/contract/provider-keys';
 import type { OwnerModel } from '@gatehouse/contract/owner-models';
@@ -227,6 +228,7 @@ export interface Endpoints {
   'GET /v1/policies/{policy}': { answer: Policy };
   'PATCH /v1/policies/{policy}': { body: PatchPolicy; answer: Policy };
   'DELETE /v1/policies/{policy}': { answer: undefined };
+  'POST /v1/policies/{policy}/reset': { body: ResetPolicy; answer: Policy };
   'PUT /v1/policies/{policy}/overrides/{value}': {
     body: z.input<typeof putPolicyOverride>;
     answer: PolicyOverride;
@@ -331,6 +333,7 @@ export interface Endpoints {
   'GET /internal/v1/owner/policies/{policy}': { answer: OwnerPolicy };
   'PATCH /internal/v1/owner/policies/{policy}': { body: PatchOwnerPolicy; answer: OwnerPolicy };
   'DELETE /internal/v1/owner/policies/{policy}': { answer: undefined };
+  'POST /internal/v1/owner/policies/{policy}/reset': { body: ResetPolicy; answer: OwnerPolicy };
   'PUT /internal/v1/owner/policies/{policy}/overrides/{value}': {
     body: z.input<typeof putPolicyOverride>;
     answer: PolicyOverride;

@@ -42,6 +42,13 @@ function KnownPolicy({ path, id }: { path: PolicyPath; id: string }) {
       {(policy: AnyPolicy) => (
         <>
           <PolicyFacts policy={policy} />
+          {policy.name.startsWith('owner:') ? null : (
+            <p class="actions">
+              <FormButton label="Reset counters" onDone={known.reload}>
+                {(done) => <ResetForm path={path} policy={policy} onDone={done} />}
+              </FormButton>
+            </p>
+          )}
           {policy.per === null ? null : <Overrides path={path} policy={policy} onDone={known.reload} />}
         </>
       )}
@@ -72,6 +79,31 @@ interface OverridesProps {
   path: PolicyPath;
   policy: AnyPolicy;
   onDone: () => void;
+}
+
+function ResetForm({ path, policy: { id, per }, onDone }: OverridesProps) {
+  const { values, field } = useFields({ value: '' });
+  return (
+    <ActionForm
+      label="Reset"
+      name={`POST ${path}/{policy}/reset`}
+      input={() => ({
+        params: { policy: id },
+        body: values.value === '' ? {} : { value: values.value },
+      })}
+      onDone={onDone}
+    >
+      <p>A new window begins within 5 seconds. Calls under way count in the one before.</p>
+      {per === null ? null : (
+        <TextField
+          label="Value"
+          {...field('value')}
+          maxLength={512}
+          hint="The user, agent or other value with the counter. Empty: all counters"
+        />
+      )}
+    </ActionForm>
+  );
 }
 
 interface NamedOverride {
