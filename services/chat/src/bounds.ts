@@ -272,6 +272,10 @@ export const stopsAtOnce = 2_000;
 /** Ended stops leave memory so often. */
 export const pruneHoldsMs = 10_000;
 
+/** The users of turns under way are looked up again so often, and so many at a time. */
+export const blockedUsersMs = 1_000;
+export const usersAtOnce = 100;
+
 /* Content of runs */
 /** Messages of a request that are stored; the oldest beyond it are left out. */
 export const messagesBytes = 1024 * 1024;

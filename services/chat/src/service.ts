@@ -49,7 +49,7 @@ export async function createService(
   const memory = createMemory(shell, { peers, telemetry, drainTimeoutMs, recallBudgetMs });
   const { responses, ...storedResponses } = createStoredResponses(shell, base);
   const { findOpenRun } = recording;
-  const { stops, idempotency, ...runStops } = createStops(shell, { config, app, system, findOpenRun });
+  const { stops, idempotency, ...runStops } = createStops(shell, { ...base, findOpenRun });
   const completions = createCompletions(shell, {
     ...{ config, app, system, instance, peers, silenceMs, refusals, ...memory },
     turns: { ...work, catalogue, answers, telemetry, agents, recorder, responses, stops },

@@ -19,8 +19,9 @@ export function createPeers(shell: Shell, config: ChatConfig) {
   const changes = followTenants(shell, tenant);
   const users = new UserDirectory(tenant, changes);
   const findUser: FindUser = (...query) => users.find(...query);
+  const userIdOf: UserDirectory['idOf'] = (...query) => users.idOf(...query);
   const settings = new TenantSettingsClient(tenant, { changes, keyRing: config.SECRETS_KEYRING });
-  return { tenant, changes, agent, memory, findUser, settings };
+  return { tenant, changes, agent, memory, findUser, userIdOf, settings };
 }
 
 export type Peers = ReturnType<typeof createPeers>;

@@ -1,3 +1,4 @@
+import { cacheKey } from '@gatehouse/kit/cache-key';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { OpenList } from '@gatehouse/kit/open-list';
 import { RunStopped } from '../providers/provider-failure.ts';
@@ -70,6 +71,12 @@ export class RunStops {
       const until = hold.holdUntil.toISOString();
       throw new RunStopped(`The runs of this ${selectedThing[selection]} are stopped until ${until}.`);
     }
+  }
+
+  /** The turns under way that have a user, grouped by tenant and user. */
+  turnsByUser(): OpenTurn[][] {
+    const turns = [...this.#turns].filter(({ userId, ending }) => userId !== null && !ending.signal.aborted);
+    return [...Map.groupBy(turns, ({ tenantId, userId }) => cacheKey(tenantId, userId)).values()];
   }
 
   /** Notes stops, and ends the selected turns. The same stop may come again. */

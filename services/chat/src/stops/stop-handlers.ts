@@ -15,6 +15,8 @@ export interface StopDependencies {
   stops: Pick<RunStops, 'apply'>;
   /** A run of the tenant under way in any replica; null without one. */
   findOpenRun: (tenantId: string, runId: string) => Promise<RunSubject | null>;
+  /** The id of a user by any of its names; the name itself outside the directory. */
+  userIdOf: (tenantId: string, name: string, caller: Pick<Call, 'requestId' | 'trace'>) => Promise<string>;
 }
 
 const selectors = ['run_id', 'session_id', 'user_id', 'agent_id', 'api_key_id'] as const;
@@ -25,9 +27,8 @@ export function stopHandlers(dependencies: StopDependencies): Record<string, Han
   return {
     'runs.stop': async (call: Call<StopRuns>) => {
       const { body } = call;
-      const principal = tenantOf(call);
-      const { tenantId } = principal;
-      const selected = await selectedBy(dependencies, principal, body);
+      const { tenantId } = tenantOf(call);
+      const selected = await selectedBy(dependencies, call);
       const { reason = null, hold_seconds: holdSeconds, run_id: runId = null } = body;
       const id = newId();
       return changes.change(call, async (db) => {
@@ -46,21 +47,24 @@ export function stopHandlers(dependencies: StopDependencies): Record<string, Han
 
 /** Null for a run without a session. Throws for more than one selector, and for what the caller can't stop. */
 async function selectedBy(
-  { findOpenRun }: Pick<StopDependencies, 'findOpenRun'>,
-  principal: TenantPrincipal,
-  body: StopRuns,
+  { findOpenRun, userIdOf }: Pick<StopDependencies, 'findOpenRun' | 'userIdOf'>,
+  call: Call<StopRuns>,
 ): Promise<Selected | null> {
+  const { body, requestId, trace } = call;
   if (Object.keys(named(body)).length !== 1)
     throw new AppError('missing_required_parameter', `Set one of ${selectors.join(', ')}.`);
+  const principal = tenantOf(call);
   const { tenantId } = principal;
   const user = onlyUserOf(principal);
-  if (user !== null && body.user_id !== undefined && body.user_id !== user)
+  const namedUser =
+    body.user_id === undefined ? undefined : await userIdOf(tenantId, body.user_id, { requestId, trace });
+  if (user !== null && namedUser !== undefined && namedUser !== user)
     throw new AppError(
       'user_mismatch',
       'user_id names another user than the one that the request acts for.',
       { param: 'user_id' },
     );
-  if (body.run_id === undefined) return selectNamed(tenantId, body, user);
+  if (body.run_id === undefined) return selectNamed(tenantId, { ...body, user_id: namedUser }, user);
   const run = await findOpenRun(tenantId, body.run_id);
   if (run === null || (user !== null && run.userId !== user))
     throw new AppError('not_found', 'There is no such run under way.', { param: 'run_id' });
