@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { User } from '@gatehouse/contract/users';
+import { eventually } from '@gatehouse/test/eventually';
+import { Browser } from './browser.ts';
 import { IssuerBrowser } from './issuer-browser.ts';
 import { IssuerGround } from './issuer-ground.ts';
 
@@ -77,4 +79,51 @@ describe('a login by an issuer', () => {
     await logIn('fay', { groups: ['engineers', '', ' ', 'x'.repeat(300), ...many] });
     expect((await userOf('main:fay')).groups).toHaveLength(100);
   });
+});
+
+describe('a revalidation of a login', () => {
+  /** Has the issuer confirm a login again, with other groups. */
+  async function revalidate(sub: string, groups: string[]): Promise<void> {
+    ground.issuers.main.renewals.set(sub, { groups });
+    const [before] = await ground.tenants.rows<{ looks: number }>(
+      `update tenant.logins set look_at = now(), looked_at = now() - interval '12 minutes' where sub = $1
+       returning looks`,
+      [sub],
+    );
+    await eventually(async () => {
+      const [login] = await ground.tenants.rows(
+        `select from tenant.logins where sub = $1 and looks > $2 and looked_at > now() - interval '5 minutes'`,
+        [sub, before?.looks],
+      );
+      expect(login).toBeDefined();
+    });
+  }
+
+  it('replaces the groups that logins gave, and leaves the name', async () => {
+    await logIn('gil', { name: 'Gil', groups: ['engineers', 'Berlin'] });
+    await call('PUT', 'main:gil', { groups: ['Chess'] });
+    await revalidate('gil', ['engineers', 'Oslo']);
+    expect(await userOf('main:gil')).toMatchObject({
+      ...{ display_name: 'Gil', groups: ['Chess', 'engineers', 'Oslo'] },
+    });
+  });
+
+  it('makes no user again that was deleted', async () => {
+    await logIn('hal', { groups: ['engineers'] });
+    await call('DELETE', 'main:hal');
+    await revalidate('hal', ['engineers', 'Oslo']);
+    expect((await call('GET', 'main:hal')).status).toBe(404);
+  });
+});
+
+it('a login with a key of a blocked user opens no session', async () => {
+  const { id, key } = await ground.tenants.makeKey(ground.acme.admin, { scopes: ['chat'], user_id: 'ida@x' });
+  await call('PUT', 'ida', { aliases: ['ida@x'], status: 'blocked' });
+  const browser = new Browser(ground.tenants);
+  const refused = await browser.browse('/login/key', { body: { key } });
+  expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('user_blocked')]);
+  expect(refused.headers.get('set-cookie')).toBeNull();
+  expect(await ground.tenants.rows('select from tenant.sessions where key_id = $1', [id])).toEqual([]);
+  await call('PUT', 'ida', { status: 'active' });
+  expect((await browser.browse('/login/key', { body: { key } })).status).toBe(200);
 });

@@ -8,7 +8,7 @@ import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import { ApiKeySystemStore } from '../keys/api-key-system-store.ts';
 import { LastUseWriter } from '../keys/last-use-writer.ts';
 import { createLookup } from '../keys/lookup.ts';
-import { noteLogin } from '../users/login-user-store.ts';
+import { activeUser, noteLogin, noteRevalidation } from '../users/login-user-store.ts';
 import { authenticateSession } from './authenticate-session-rpc.ts';
 import { BrowserSessions } from './browser-session-handlers.ts';
 import { createIssuerLogins } from './create-issuer-logins.ts';
@@ -40,7 +40,11 @@ export function createSessions(shell: Shell, base: BaseDependencies) {
   const sessions = new SessionChangeStore({
     ...{ app, proved, record: recordChange, deviceKeySeconds: config.CLI_KEY_TTL },
     noteNetwork: (network) => noted.note(network),
-    noteUser: (db, user) => noteLogin(db, keyRing, user),
+    noteLogin: (db, user) => noteLogin(db, keyRing, user),
+    noteRevalidation: (db, user) => noteRevalidation(db, keyRing, user),
+    assertActiveUser: async (db, { tenantId, userId: name }) => {
+      await activeUser(db, keyRing, { tenantId, name });
+    },
   });
   const refusals = new Refusals({ service: 'tenant', system: gate, log });
   const lastUse = new LastUseWriter({ touch: (ids) => systemStore.touch(ids), log, subject: 'sessions' });

@@ -269,7 +269,7 @@ export class IssuerLogins {
     }
     const login = await this.#insert(issuer, confirmed, state, null);
     if (login === null) return { kind: 'over' };
-    return this.#open(issuer, login, { membership, claims }, from);
+    return this.#open(issuer, login, { membership, read }, from);
   }
 
   /** Opens a session in one of the person's memberships: the id of a tenant, or '' for the platform. */
@@ -282,11 +282,12 @@ export class IssuerLogins {
     const claims = this.#claimsOf(login);
     // User info may have failed; whole claims have revoked what they can when the choice began.
     const isWhole = missingClaims(claims, issuer.settings).length === 0;
-    const memberships = await this.#membershipsOf(issuer, login, { claims, isWhole }, from);
+    const read = { claims, isWhole };
+    const memberships = await this.#membershipsOf(issuer, login, read, from);
     if (!isMemberships(memberships)) return memberships;
     const membership = memberships.find((one) => (one.tenantId ?? '') === tenantId);
     if (membership === undefined || !(await logins.useChoice(login.id))) return { kind: 'over' };
-    return this.#open(issuer, login, { membership, claims }, from);
+    return this.#open(issuer, login, { membership, read }, from);
   }
 
   /** The claims with which a person began to choose. */
@@ -336,9 +337,10 @@ export class IssuerLogins {
   async #open(
     { settings }: Issuer,
     { id: loginId, iss, sub, sid, createdAt: loggedInAt }: Login,
-    { membership, claims }: { membership: Membership; claims: Claims },
+    { membership, read }: { membership: Membership; read: ReadClaims },
     from: From,
   ): Promise<LoginEnd> {
+    const { claims, isWhole } = read;
     const token = newRandomToken();
     const { tenantId, role, scopes, userId } = membership;
     const name = nameOf(claims);
@@ -347,7 +349,8 @@ export class IssuerLogins {
         ...{ id: newId(), tokenSha256: tokenSha256(token), tenantId, name, role, scopes, userId, loginId },
         ...{ openedBy: 'issuer', person: { iss, sub }, sid, loggedInAt },
         ...{ keyName: `${name} (${settings.name})`, createdBy: `login ${settings.name}` },
-        groups: groupsIn(claims, settings),
+        // The claim of groups may be missing where user info has failed.
+        groups: isWhole ? groupsIn(claims, settings) : null,
       },
       from,
     );

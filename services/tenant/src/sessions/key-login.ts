@@ -45,7 +45,7 @@ export class KeyLogin {
     return judge(key, presentedSha256) === 'accepted' ? { ...key, presentedSha256 } : null;
   }
 
-  /** Throws `tenant_suspended`, and `rate_limit_exceeded` for too many logins with the key. */
+  /** Throws `tenant_suspended`, `user_blocked`, and `rate_limit_exceeded` for too many logins with the key. */
   async open(key: AcceptedKey, from: From, openedBy: 'key' | 'link' = 'key'): Promise<OpenedSession> {
     const { tenantId, tenantSlug, tenantStatus, name, role, userId } = key;
     assertTenantActive(tenantStatus);

@@ -6,7 +6,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { inTenantOrder, withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { mostLoginsOfKey } from '../bounds.ts';
 import type { IssuerLogout } from '../issuers/issuer.ts';
-import type { LoginUser } from '../users/login-user-store.ts';
+import type { LoginUser, RevalidatedUser } from '../users/login-user-store.ts';
 import { insertApiKey, findLoginKeys } from '../keys/api-key-store.ts';
 import { keyCreated } from '../keys/key-views.ts';
 import { newApiKey, haveSameRights, type Rights } from '../keys/api-key.ts';
@@ -39,7 +39,11 @@ export interface SessionChangeOptions {
   /** Notes a successful login of a network. Returns at once. */
   noteNetwork: (network: string) => void;
   /** Writes the user of a login. Throws `user_blocked`. */
-  noteUser: (db: Queryable, user: LoginUser) => Promise<void>;
+  noteLogin: (db: Queryable, user: LoginUser) => Promise<void>;
+  /** Writes the groups of a revalidated login, if the directory has its user. */
+  noteRevalidation: (db: Queryable, user: RevalidatedUser) => Promise<void>;
+  /** Throws `user_blocked`. */
+  assertActiveUser: (db: Queryable, user: Pick<LoginUser, 'tenantId' | 'userId'>) => Promise<void>;
 }
 
 /** Opens and ends sessions of those who have proved a key, a login or a session, with their entries in the audit log. */
@@ -50,10 +54,13 @@ export class SessionChangeStore {
     this.#options = options;
   }
 
-  /** Throws `rate_limit_exceeded` if the key was used for too many logins. */
+  /** Throws `rate_limit_exceeded` if the key was used for too many logins, and `user_blocked`. */
   async open(session: NewSession, from: From): Promise<Session> {
-    const opened = await this.#change(session.tenantId, async (db) => {
-      await lockSessions(db, session.tenantId);
+    const { tenantId, userId } = session;
+    const opened = await this.#change(tenantId, async (db) => {
+      await lockSessions(db, tenantId);
+      if (tenantId !== null && userId !== null)
+        await this.#options.assertActiveUser(db, { tenantId, userId });
       return this.#open(db, session, from);
     });
     this.#noteNetwork(from);
@@ -74,13 +81,19 @@ export class SessionChangeStore {
       await holdLogouts(db, { ...person, sid });
       if (await hasLoggedOut(db, { ...person, sid }, loggedInAt)) return null;
       if (tenantId !== null && userId !== null)
-        await this.#options.noteUser(db, { tenantId, userId, displayName, groups });
+        await this.#options.noteLogin(db, { tenantId, userId, displayName, groups });
       const rights = { tenantId, role, scopes, userId };
       const key = await this.#keyOf(db, { person, rights, keyName, createdBy }, from);
       return this.#open(db, { ...login, keyId: key.id, keySecretSha256: key.secretSha256 }, from);
     });
     if (opened !== null) this.#noteNetwork(from);
     return opened;
+  }
+
+  /** Writes the groups of a revalidated login, for the person's user in each tenant. */
+  async noteRevalidation(users: readonly RevalidatedUser[]): Promise<void> {
+    for (const user of users)
+      await this.#change(user.tenantId, (db) => this.#options.noteRevalidation(db, user));
   }
 
   /** Ends the session of a browser. */

@@ -1,13 +1,15 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import { revalidationsAtOnce, revalidationMs, overdueAtOnce } from '../bounds.ts';
-import { isUnread, type UnreadGroups } from '../issuers/grants.ts';
+import type { Claims } from '../issuers/claim-path.ts';
+import { groupsIn, isUnread, type UnreadGroups } from '../issuers/grants.ts';
 import { describeFailure, IssuerError } from '../issuers/issuer-error.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import type { Person, Rights } from '../keys/api-key.ts';
 import type { RevalidationOutcome } from './issuer-metrics.ts';
 import type { LoginSecrets, LoginToRevalidate } from './login.ts';
-import { isMemberships, type SettleMemberships } from './memberships.ts';
+import type { RevalidatedUser } from '../users/login-user-store.ts';
+import { isMemberships, type Membership, type SettleMemberships } from './memberships.ts';
 import type { RevalidationSystemStore } from './revalidation-system-store.ts';
 import type { SessionChangeStore } from './session-change-store.ts';
 import type { From } from './session.ts';
@@ -157,6 +159,8 @@ export class SessionRevalidation {
       }
       if (failure !== null && (await hasKeysBeyond({ iss, sub }, isMemberships(settled) ? settled : [])))
         throw failure;
+      if (userInfoFailure === null && isMemberships(settled))
+        await this.#options.sessions.noteRevalidation(usersOf(settled, claims, issuer));
     }
     await logins.finish(login, idToken === null ? null : secrets.seal({ id, column: 'id_token' }, idToken));
   }
@@ -199,4 +203,16 @@ export class SessionRevalidation {
     await sessions.endOfLogins(overdue, from);
     await logins.endRevalidations(overdue, { revokes: true });
   }
+}
+
+/** The users of a person's memberships, with the groups of the claims. */
+function usersOf(
+  memberships: readonly Membership[],
+  claims: Claims,
+  { settings }: Issuer,
+): RevalidatedUser[] {
+  const groups = groupsIn(claims, settings);
+  return memberships.flatMap(({ tenantId, tenantStatus, userId }) =>
+    tenantId === null || userId === null || tenantStatus !== 'active' ? [] : [{ tenantId, userId, groups }],
+  );
 }

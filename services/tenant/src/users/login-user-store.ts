@@ -4,7 +4,7 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { maxGroupsOfUser, maxTenantGroups, maxUsers } from '../bounds.ts';
 import { groupIds, replaceGroups } from './group-store.ts';
-import { changeUser, formsOf } from './user-change-store.ts';
+import { changeUser, formsOf, type NamedUser } from './user-change-store.ts';
 import type { User } from './user.ts';
 import { findUser } from './user-store.ts';
 
@@ -17,6 +17,9 @@ export interface LoginUser {
   groups: readonly string[] | null;
 }
 
+/** The same person when the issuer confirms the login again. */
+export type RevalidatedUser = Omit<LoginUser, 'displayName'>;
+
 /**
  * Writes the user of a login: the name if logins alone have written it, and the groups of the claim in place of those of
  * earlier logins. A user known to SCIM gets groups from it alone. A value of the
@@ -24,14 +27,46 @@ export interface LoginUser {
  * fails for it. Throws `user_blocked`.
  */
 export async function noteLogin(db: Queryable, keyRing: KeyRing, login: LoginUser): Promise<void> {
+  const { tenantId, userId: name } = login;
+  await writeLogin(db, keyRing, { login, before: await activeUser(db, keyRing, { tenantId, name }) });
+}
+
+/**
+ * Writes the groups of a revalidated login likewise, unless the user was blocked or deleted since: only a login makes a
+ * user.
+ */
+export async function noteRevalidation(
+  db: Queryable,
+  keyRing: KeyRing,
+  login: RevalidatedUser,
+): Promise<void> {
+  const { tenantId, userId: name } = login;
+  const before = await findUser(db, tenantId, formsOf(keyRing, { tenantId, name }));
+  if (before === null || before.blockedBy.length > 0) return;
+  // Renewed tokens may have no name.
+  await writeLogin(db, keyRing, { login: { ...login, displayName: null }, before });
+}
+
+/** The user with a name; null for a name outside the directory. Throws `user_blocked`. */
+export async function activeUser(db: Queryable, keyRing: KeyRing, named: NamedUser): Promise<User | null> {
+  const user = await findUser(db, named.tenantId, formsOf(keyRing, named));
+  if (user === null || user.blockedBy.length === 0) return user;
+  throw new AppError('user_blocked', 'Your user is blocked in this tenant.');
+}
+
+async function writeLogin(
+  db: Queryable,
+  keyRing: KeyRing,
+  { login, before }: { login: RevalidatedUser & { displayName: string | null }; before: User | null },
+): Promise<void> {
   const { tenantId, userId, displayName } = login;
-  const before = await findUser(db, tenantId, formsOf(keyRing, { tenantId, name: userId }));
-  if (before !== null && before.blockedBy.length > 0)
-    throw new AppError('user_blocked', 'Your user is blocked in this tenant.');
   const isProvisioned = before !== null && (before.scim !== null || before.externalId !== null);
   const values = isProvisioned || login.groups === null ? null : groupNamesIn(login.groups);
-  const isNamed = before !== null && (before.source !== 'login' || before.displayName === displayName);
-  if (isNamed && (values === null || (await hasGroups(db, before, { tenantId, values })))) return;
+  const isNamed =
+    displayName === null ||
+    (before !== null && (before.source !== 'login' || before.displayName === displayName));
+  if (before !== null && isNamed && (values === null || (await hasGroups(db, before, { tenantId, values }))))
+    return;
   const room = await roomOf(db, tenantId);
   if (before === null && room.users <= 0) return;
   const fields = isNamed ? {} : { displayName };
