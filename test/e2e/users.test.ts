@@ -34,9 +34,11 @@ describe('a user of the directory', () => {
     await untilBoth({ status: 200 }, (edge) => run(tenant.userKey, 'Ann@Example.com', edge));
     await eventually(async () => {
       await run(tenant.userKey, 'ANN@example.com');
-      const answer = await gateway.call('/v1/traces?user_id=ann', { key: tenant.adminKey });
-      const users = (answer.body as { data: { user_id: string }[] }).data.map((trace) => trace.user_id);
-      expect(new Set(users)).toEqual(new Set(['ann']));
+      for (const name of ['ann', 'ANN%40example.com']) {
+        const answer = await gateway.call(`/v1/traces?user_id=${name}`, { key: tenant.adminKey });
+        const users = (answer.body as { data: { user_id: string }[] }).data.map((trace) => trace.user_id);
+        expect(new Set(users)).toEqual(new Set(['ann']));
+      }
     }, withinMs);
     const bound = await gateway.call('/v1/api-keys', {
       key: tenant.adminKey,

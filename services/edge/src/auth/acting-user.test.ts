@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { routes } from '@gatehouse/contract/routes';
 import type { Principal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
-import { withDirectoryUsers } from './acting-user.ts';
+import { withDirectoryUsers, withUserFilter } from './acting-user.ts';
 
 const ids = { ada: 'ada', 'ada@example.com': 'ada', max: 'max' };
 const users = {
@@ -64,5 +64,30 @@ describe('the users of a request in a tenant with a directory', () => {
       userId: 'ada',
     });
     expect(await usersOf(null, ['eve', 'eve'])).toMatchObject({ userId: 'eve' });
+  });
+});
+
+describe('the filter of runs by a user', () => {
+  const filtered = (url: string): Promise<string> =>
+    withUserFilter(url, async (name) =>
+      Promise.resolve((ids[name.toLowerCase() as keyof typeof ids] as string | undefined) ?? name),
+    );
+
+  it.each([
+    ['/v1/traces?user_id=ADA%40example.com&limit=5', '/v1/traces?user_id=ada&limit=5'],
+    ['/v1/traces?model=a+b&user%5Fid=ada@example.com', '/v1/traces?model=a+b&user_id=ada'],
+  ])('of %s has the id of the user: %s', async (url, expected) => {
+    expect(await filtered(url)).toBe(expected);
+  });
+
+  it.each([
+    '/v1/traces',
+    '/v1/traces?q=ada@example.com',
+    '/v1/traces?user_id=max&q=%zz',
+    '/v1/traces?user_id=stranger',
+    '/v1/traces?user_id=ada@example.com&user_id=max',
+    '/v1/traces?user_id=%C3%A4',
+  ])('stays in %s', async (url) => {
+    expect(await filtered(url)).toBe(url);
   });
 });

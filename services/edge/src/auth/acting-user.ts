@@ -47,6 +47,23 @@ export async function withDirectoryUsers(
 }
 
 /**
+ * Path and query with the id of the user in place of another name in `user_id`, which selects runs. `idOf`: the id of a
+ * user by any name, or the name itself.
+ */
+export async function withUserFilter(url: string, idOf: (name: string) => Promise<string>): Promise<string> {
+  const start = url.indexOf('?');
+  if (start === -1) return url;
+  const query = new URLSearchParams(url.slice(start));
+  const [name, another] = query.getAll('user_id');
+  // The service refuses a malformed name, and a repeated one.
+  if (name === undefined || another !== undefined || !printable.test(name)) return url;
+  const userId = await idOf(name);
+  if (userId === name) return url;
+  query.set('user_id', userId);
+  return `${url.slice(0, start)}?${query.toString()}`;
+}
+
+/**
  * User a request acts for: the one the key is bound to, otherwise the one in the header. `values`: every value of the
  * header. Throws `user_mismatch` when a bound key's header names another user.
  */

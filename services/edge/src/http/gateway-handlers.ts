@@ -16,6 +16,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import {
   withActingUser,
   withDirectoryUsers,
+  withUserFilter,
   actingUserHeader,
   checkActingUserHeader,
   countedUser,
@@ -156,7 +157,7 @@ export class Gateway {
       const { tenantId } = principal;
       if (principal.hasUsers !== true || tenantId === null)
         return forward(withActingUser(principal, route, target.valuesOf));
-      return withDirectoryUsers(users, { ...principal, tenantId }, target, entry).then(forward);
+      return inDirectory(users, { ...principal, tenantId }, { target, entry }).then(forward);
     };
     const known = this.#authenticate(request, target, { authorization, entry });
     return known instanceof Promise ? known.then(admit) : admit(known);
@@ -221,6 +222,18 @@ export class Gateway {
     const { signer } = this.#options;
     return principal === null ? signer.localAnonymous(route.id) : signer.localAssertion(principal);
   }
+}
+
+/** Principal of a request in a tenant with a directory. Also puts the id of a user into the request's filter of runs. */
+async function inDirectory(
+  users: UserDirectory,
+  principal: Principal & { tenantId: string },
+  { target, entry }: { target: RequestTarget; entry: AccessEntry },
+): Promise<Principal> {
+  const acting = await withDirectoryUsers(users, principal, target, entry);
+  if (target.route.service === 'analytics')
+    target.url = await withUserFilter(target.url, (name) => users.idOf(principal.tenantId, name, entry));
+  return acting;
 }
 
 function clientRequestOf({ method = '', url = '', headers }: IncomingMessage): ClientRequest {
