@@ -49,7 +49,7 @@ const scripts = blocks.filter(({ language }) => language === 'sh');
 const ofCluster = blocks.filter(({ language }) => language === 'console');
 /** Settings of one command, and the programs of a cluster and of one machine. */
 const known =
-  /^([A-Z_]+=\S+\s+)*(helm|kubectl|kafka-consumer-groups\.sh|docker|systemctl|make|npx|curl|cat|cp|cd|mkdir|umask|nano|export|minisign|cosign|\(set -a;|\(cd) /;
+  /^([A-Z_]+=\S+\s+)*(helm|kubectl|kafka-consumer-groups\.sh|docker|systemctl|make|npx|curl|cat|cp|cd|mkdir|chgrp|chmod|groupadd|sudo|nano|export|minisign|cosign|\(set -a;|\(cd) /;
 
 describe('the pages about operations', () => {
   it('have no block that nothing checks', () => {

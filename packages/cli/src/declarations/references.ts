@@ -58,7 +58,21 @@ export function withNames(thing: Members, declared: Members, ids: Ids): Members 
       const { channel_instance_id: id, ...others } = thing['deliver_to'];
       named['deliver_to'] = { ...others, channel: nameOf(kind, id) };
     }
+  if (isMembers(thing['overrides']) && isMembers(declared['overrides']))
+    named['overrides'] = spelledAs(declared['overrides'], thing['overrides']);
   return named;
+}
+
+/** Exceptions of a policy by the declared spelling of their groups, which the gateway shows in lower case. */
+function spelledAs(declared: Members, overrides: Members): Members {
+  const folded = (name: string): string => name.normalize('NFC').toLowerCase();
+  const spellings = new Map(Object.keys(declared).map((name) => [folded(name), name]));
+  return Object.fromEntries(
+    Object.entries(overrides).map(([name, override]) => [
+      name in declared ? name : (spellings.get(folded(name)) ?? name),
+      override,
+    ]),
+  );
 }
 
 /** A step with the name of its thing. */
