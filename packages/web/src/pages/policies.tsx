@@ -85,15 +85,6 @@ function PolicyButtons({ path, policy, onDone }: PolicyButtonsProps) {
         onDone={onDone}
       />
       <ConfirmedButton
-        label="Reset"
-        subject={name}
-        name={`POST ${path}/{policy}/reset`}
-        input={{ params: { policy: id }, body: {} }}
-        onDone={onDone}
-      >
-        Each of its counters begins a new window, as if nothing had been used before.
-      </ConfirmedButton>
-      <ConfirmedButton
         label="Delete"
         subject={name}
         name={`DELETE ${path}/{policy}`}
