@@ -14,7 +14,7 @@ const poolSize = '2';
  */
 export function sharedConnections(environment: Environment, names: readonly ServiceName[]): number {
   const sizes = names.map((name) => Number(environmentOf(name, [], environment)['DATABASE_POOL']));
-  return 8 * Math.max(...sizes) - 3;
+  return 8 * Math.max(...sizes) - 5;
 }
 
 /**

@@ -50,7 +50,7 @@ it('two replicas with all services have room in the 97 connections that PostgreS
 
 it('the connections that work of tenants shares grow with the size of pools', async () => {
   const of = (settings: Environment, names = allServices): number => sharedConnections(settings, names);
-  expect([of({}), of({ DATABASE_POOL: ' 10 ' })]).toEqual([13, 77]);
+  expect([of({}), of({ DATABASE_POOL: ' 10 ' })]).toEqual([11, 75]);
   const chat = { DATABASE_POOL: '4', DATABASE_POOL_CHAT: '10' };
-  expect([of(chat), of({ DATABASE_POOL_CHAT: '10' }), of(chat, ['agent', 'memory'])]).toEqual([77, 77, 29]);
+  expect([of(chat), of({ DATABASE_POOL_CHAT: '10' }), of(chat, ['agent', 'memory'])]).toEqual([75, 75, 27]);
 });
