@@ -75,8 +75,10 @@ export async function readTurn(
   const current = reading.settings();
   const settings = current instanceof Promise ? await current : current;
   const { parse, isAnswered } = reading;
+  const { tenantId, userId } = principal;
+  const { requestId, trace } = call;
   const known = isAnswered
-    ? groupsOfUser(dependencies.findUser, settings, { ...call, ...principal })
+    ? groupsOfUser(dependencies.findUser, settings, { tenantId, userId, requestId, trace })
     : noGroups;
   const groups = known instanceof Promise ? await known : known;
   const actor = requestActor({ ...call, principal, groups });
