@@ -6,7 +6,7 @@ import { isUuid } from '@gatehouse/kit/ids';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { maxShownMembers } from '../bounds.ts';
 import { showGroup } from '../users/user-views.ts';
-import { parseFilter, type Condition } from './scim-filter.ts';
+import type { Condition } from './scim-filter.ts';
 import { groupFromBody, patchOf, type GroupChange } from './scim-group.ts';
 import { changeScimGroup, createScimGroup, deleteScimGroup } from './scim-group-change-store.ts';
 import {
@@ -19,17 +19,9 @@ import {
   scimMembersOf,
   type StoredGroup,
 } from './scim-group-store.ts';
-import { pageOf, resourceReply, type ScimDependencies } from './scim-reply.ts';
+import { resourceReply, searchReply, type ScimDependencies } from './scim-reply.ts';
 import { operationsOf, wrong } from './scim-values.ts';
-import {
-  chosenOf,
-  isChosen,
-  locationOf,
-  scimList,
-  showScimGroup,
-  type Chosen,
-  type Resource,
-} from './scim-view.ts';
+import { chosenOf, isChosen, locationOf, showScimGroup, type Chosen, type Resource } from './scim-view.ts';
 
 const what = 'group';
 
@@ -46,14 +38,14 @@ export function scimGroupHandlers({ app, changes }: ScimDependencies): Record<st
     'scim.groups.search': (call: Call<unknown, ScimListQuery>) => {
       const { tenantId } = tenantOf(call);
       const { query } = call;
-      const { offset, limit, filter } = pageOf(query);
-      return withTenant(app, tenantId, async (db) => {
-        const matches = filter === null ? null : await groupsWith(db, tenantId, parseFilter(filter));
-        const total = matches?.length ?? (await countScimGroups(db, tenantId));
-        const rows =
-          matches?.slice(offset, offset + limit) ?? (await scimGroups(db, { tenantId, offset, limit }));
-        return resourceReply(scimList(await resourcesOf(db, rows, query), { total, startIndex: offset + 1 }));
-      });
+      return withTenant(app, tenantId, (db) =>
+        searchReply(query, {
+          matching: (conditions) => groupsWith(db, tenantId, conditions),
+          count: () => countScimGroups(db, tenantId),
+          page: (page) => scimGroups(db, { tenantId, ...page }),
+          show: (rows) => resourcesOf(db, rows, query),
+        }),
+      );
     },
 
     'scim.groups.get': (call: GroupCall) => {

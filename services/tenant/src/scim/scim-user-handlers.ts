@@ -6,8 +6,8 @@ import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { maxFound } from '../bounds.ts';
 import { foldedName, type ChangedUser, type User } from '../users/user.ts';
 import { userAudit } from '../users/user-views.ts';
-import { parseFilter, type Condition } from './scim-filter.ts';
-import { pageOf, resourceReply, type ScimDependencies } from './scim-reply.ts';
+import type { Condition } from './scim-filter.ts';
+import { resourceReply, searchReply, type ScimDependencies } from './scim-reply.ts';
 import { changeScimUser, createScimUser, deleteScimUser } from './scim-user-change-store.ts';
 import {
   countScimUsers,
@@ -20,15 +20,7 @@ import {
 } from './scim-user-store.ts';
 import { patchedUser, scimUserOf, userFromBody, userMatches, type ScimUser } from './scim-user.ts';
 import { operationsOf, wrong } from './scim-values.ts';
-import {
-  chosenOf,
-  isChosen,
-  locationOf,
-  scimList,
-  showScimUser,
-  type Chosen,
-  type Resource,
-} from './scim-view.ts';
+import { chosenOf, isChosen, locationOf, showScimUser, type Chosen, type Resource } from './scim-view.ts';
 
 const what = 'user';
 
@@ -54,14 +46,14 @@ export function scimUserHandlers({ app, keyRing, changes }: ScimDependencies): R
     'scim.users.search': (call: Call<unknown, ScimListQuery>) => {
       const { tenantId } = tenantOf(call);
       const { query } = call;
-      const { offset, limit, filter } = pageOf(query);
-      return withTenant(app, tenantId, async (db) => {
-        const matches = filter === null ? null : await usersWith(db, tenantId, parseFilter(filter));
-        const total = matches?.length ?? (await countScimUsers(db, tenantId));
-        const rows =
-          matches?.slice(offset, offset + limit) ?? (await scimUsers(db, { tenantId, offset, limit }));
-        return resourceReply(scimList(await resourcesOf(db, rows, query), { total, startIndex: offset + 1 }));
-      });
+      return withTenant(app, tenantId, (db) =>
+        searchReply(query, {
+          matching: (conditions) => usersWith(db, tenantId, conditions),
+          count: () => countScimUsers(db, tenantId),
+          page: (page) => scimUsers(db, { tenantId, ...page }),
+          show: (rows) => resourcesOf(db, rows, query),
+        }),
+      );
     },
 
     'scim.users.get': (call: UserCall) => {
