@@ -62,8 +62,6 @@ create table tenant.policy_overrides (
   updated_at timestamptz not null default now(),
   constraint policy_overrides_pkey primary key (policy_id, value)
 );
--- Names of groups are the same in any case.
-create index policy_overrides_folded_idx on tenant.policy_overrides (policy_id, lower(value));
 -- For the deletion of a user's data.
 create index policy_overrides_tenant_id_idx on tenant.policy_overrides (tenant_id, value);
 

@@ -216,10 +216,10 @@ describe('a counter of a policy', () => {
       (await new Replica(service).leaseOne(tenant.id, { ...counter(policyId, value), groups })).limit;
     expect(await limit('ada', ['staff'])).toBe(10n);
     expect(await limit('bob')).toBe(600n);
-    expect(await limit('carol', ['Staff', 'guests'])).toBe(30n);
+    expect(await limit('carol', ['staff', 'guests'])).toBe(30n);
     expect(await limit('dan', ['staff', 'board'])).toBeUndefined();
     await service.rows(`update tenant.policies set per = 'group' where id = $1`, [policyId]);
-    await override('Research', '0.000000000040');
+    await override('research', '0.000000000040');
     expect(await limit('research')).toBe(40n);
   });
 

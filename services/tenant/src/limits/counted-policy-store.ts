@@ -19,9 +19,18 @@ interface PolicyRow {
 }
 
 /**
- * The enabled policies of a tenant's counters, by the ids of the counters, and the current windows. Overrides name
- * groups in any case, and counters have their names in lower case.
+ * Joins the override `o` in force for the value of a counter. Values of overrides and counters, and groups of users, are
+ * folded before they come here (`foldedGroup`).
  */
+export function overrideJoin(counter: string): string {
+  return `left join lateral (
+       select amounts from tenant.policy_overrides
+       where policy_id = ${counter}.policy_id and value = ${counter}.value
+         and (until is null or until > clock_timestamp())
+     ) as o on true`;
+}
+
+/** The enabled policies of a tenant's counters, by the ids of the counters, and the current windows. */
 export async function findCountedPolicies(
   db: Queryable,
   tenantId: string,
@@ -38,15 +47,11 @@ export async function findCountedPolicies(
        select per, limits, budget, enforce, counts_since from tenant.policies
        where id = a.policy_id and enabled
          and (tenant_id = $1 or tenant_id is null and (tenants is null or $1 = any (tenants))) limit 1
-     ) as p left join lateral (
-       select amounts from tenant.policy_overrides
-       where policy_id = a.policy_id and lower(value) = lower(a.value) and (value = a.value or p.per = 'group')
-         and (until is null or until > clock_timestamp()) limit 1
-     ) as o on true left join lateral (
+     ) as p ${overrideJoin('a')} left join lateral (
        select jsonb_agg(amounts) as amounts from tenant.policy_overrides
        where policy_id = a.policy_id and (until is null or until > clock_timestamp()) and p.per = 'user'
-         and lower(value) = any (array (
-           select 'group:' || lower(name) from jsonb_array_elements_text(a.groups) as names (name)))
+         and value = any (array (
+           select 'group:' || name from jsonb_array_elements_text(a.groups) as names (name)))
      ) as g on true`,
     [
       tenantId,

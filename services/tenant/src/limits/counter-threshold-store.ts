@@ -3,6 +3,7 @@ import type { NewAlert } from '@gatehouse/events/alert-event';
 import { newId } from '@gatehouse/kit/ids';
 import { usdOf } from '@gatehouse/kit/money';
 import type { Queryable } from '@gatehouse/pg/pool';
+import { overrideJoin } from './counted-policy-store.ts';
 import { milliseconds } from './limit-store.ts';
 import { amountsOf, type OverrideAmounts } from './policy-amounts.ts';
 
@@ -34,11 +35,7 @@ export async function publishCounterThresholds(
        c.value, p.alerts, p.limits, p.budget, o.amounts as "valueOverride", c.used::text,
        c.published_percent as "publishedPercent", ${milliseconds('c.window_start')} as "windowStart"
      from tenant.policy_counters c join tenant.policies p on p.id = c.policy_id
-     left join lateral (
-       select amounts from tenant.policy_overrides
-       where policy_id = c.policy_id and lower(value) = lower(c.value) and (value = c.value or p.per = 'group')
-         and (until is null or until > clock_timestamp()) limit 1
-     ) as o on true
+     ${overrideJoin('c')}
      where c.id = any ($1::uuid[]) and c.resource = 'budget' and p.budget is not null
        and (c.window_end is null or c.window_end > clock_timestamp())
        and c.window_start >= date_trunc('milliseconds', p.counts_since)`,
