@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { PutUser, User } from '@gatehouse/contract/users';
 import type { ResolveUserResponse } from '@gatehouse/proto/tenant/v1/tenant';
+import { createLogger } from '@gatehouse/kit/log';
+import { createPool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import type { Answer } from '@gatehouse/test/service-under-test';
+import { UserStore, type UserFilter } from '../src/users/user-store.ts';
 import { TenantServiceUnderTest, type AnswerBody, type TestTenant } from './tenant-service.ts';
 
 let service: TenantServiceUnderTest;
@@ -131,23 +134,90 @@ describe('lists', () => {
     expect(idsOf(await listed('q=nr%205', many))).toEqual(['user-5']);
     expect(idsOf(await listed('q=user-&group=odd', many))).toEqual(['user-1', 'user-3', 'user-5']);
     expect(idsOf(await listed('q=user-&status=blocked', many))).toEqual(['user-4']);
+    expect(idsOf(await listed('status=blocked&group=even', many))).toEqual(['user-4']);
+    expect(idsOf(await listed('status=blocked&group=odd', many))).toEqual([]);
+    expect(idsOf(await listed('q=user-&group=even&status=active', many))).toEqual(['user-0', 'user-2']);
+    expect(idsOf(await listed('q=nr&group=even&status=blocked', many))).toEqual(['user-4']);
     expect(idsOf(await listed('group=missing', many))).toEqual([]);
     expect(idsOf(await listed('q=%25', many))).toEqual([]);
   });
 
-  it.each(['', 'group=even&', 'status=active&', 'q=user&'])('have pages: %s', async (filter) => {
-    const whole = (await listed(filter.slice(0, -1), many)).data;
-    const paged: User[] = [];
-    let cursor: string | null = null;
-    do {
-      const next = cursor === null ? '' : `&cursor=${cursor}`;
-      const page = await listed(`${filter}limit=2${next}`, many);
-      paged.push(...page.data);
-      cursor = page.next_cursor;
-      expect(page.has_more).toBe(cursor !== null);
-    } while (cursor !== null);
-    expect(paged).toEqual(whole);
-    expect(whole.length).toBeGreaterThan(2);
+  it.each(['', 'group=even&', 'status=active&', 'q=user&', 'status=active&group=odd&', 'q=user&group=odd&'])(
+    'have pages: %s',
+    async (filter) => {
+      const whole = (await listed(filter.slice(0, -1), many)).data;
+      const paged: User[] = [];
+      let cursor: string | null = null;
+      do {
+        const next = cursor === null ? '' : `&cursor=${cursor}`;
+        const page = await listed(`${filter}limit=2${next}`, many);
+        paged.push(...page.data);
+        cursor = page.next_cursor;
+        expect(page.has_more).toBe(cursor !== null);
+      } while (cursor !== null);
+      expect(paged).toEqual(whole);
+      expect(whole.length).toBeGreaterThan(2);
+    },
+  );
+
+  it('of a group with many members and another filter have pages, and read what each needs', async () => {
+    const { id } = await service.makeTenant();
+    const idOf = (n: number): string => `01900000-0000-7000-8000-${String(n).padStart(12, '0')}`;
+    // Each fifth one of 12,000 has another name, and the oldest three are blocked.
+    await service.rows(
+      `with made as (
+         insert into tenant.users (id, tenant_id, user_id, display_name, source, blocked_by)
+         select ('01900000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, $1, 'u-' || n,
+           case n % 5 when 0 then 'Fifth ' else 'Other ' end || n, 'api',
+           case when n <= 3 then array['api'] else '{}' end
+         from generate_series(1, 12000) as n returning id, tenant_id, user_id),
+       named as (
+         insert into tenant.user_names (tenant_id, folded, person_id) select tenant_id, user_id, id from made)
+       insert into tenant.groups (id, tenant_id, name, folded) values (gen_random_uuid(), $1, 'Big', 'big')`,
+      [id],
+    );
+    // Each member changes the row of the group, which takes longer the more of them a transaction has.
+    for (let from = 0; from < 12_000; from += 1_000)
+      await service.rows(
+        `insert into tenant.group_members (group_id, person_id, tenant_id, sources)
+         select groups.id, users.id, users.tenant_id, array['api']
+         from tenant.groups join tenant.users using (tenant_id)
+         where tenant_id = $1 and users.id > $2 and users.id <= $3`,
+        [id, idOf(from), idOf(from + 1_000)],
+      );
+    const log = createLogger('test', 'silent');
+    const pool = createPool({ url: service.database.url, role: 'tenant_app', max: 1, log });
+    const store = new UserStore(pool);
+    const page = async (filter: Partial<UserFilter>) => {
+      const all = { group: 'big', isBlocked: null, q: null, before: null, limit: 2 };
+      const { rows, lookedTo } = await store.list(id, { ...all, ...filter });
+      return [...rows.map(({ userId }) => userId), lookedTo === null ? null : Number(lookedTo.slice(-12))];
+    };
+    expect(await page({ isBlocked: false })).toEqual(['u-12000', 'u-11999', 'u-11998', null]);
+    expect(await page({ isBlocked: true })).toEqual(['u-3', 'u-2', 'u-1', null]);
+    expect(await page({ q: 'fifth' })).toEqual(['u-12000', 'u-11995', 'u-11990', null]);
+    // More names than are looked up.
+    expect(await page({ q: 'u-', isBlocked: false })).toEqual(['u-12000', 'u-11999', 'u-11998', null]);
+    expect(await page({ q: 'u-', isBlocked: true })).toEqual(['u-3', 'u-2', 'u-1', null]);
+    expect(await page({ q: 'u-', isBlocked: false, before: idOf(10_002) })).toEqual([
+      'u-10001',
+      'u-10000',
+      'u-9999',
+      null,
+    ]);
+    expect(await page({ q: 'u', group: 'none' })).toEqual([null]);
+    // All 10,000 members are blocked: the next page continues after them.
+    await service.rows(`update tenant.users set blocked_by = '{api}' where tenant_id = $1 and id > $2`, [
+      ...[id, idOf(2_000)],
+    ]);
+    expect(await page({ isBlocked: false })).toEqual([2001]);
+    expect(await page({ isBlocked: false, before: idOf(2_001) })).toEqual([
+      'u-2000',
+      'u-1999',
+      'u-1998',
+      null,
+    ]);
+    await pool.end();
   });
 
   it('count the members of groups', async () => {

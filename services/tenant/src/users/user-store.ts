@@ -59,46 +59,56 @@ function newestIds(
 /** Ends the range of names with a beginning. */
 const lastChar = 'chr(1114111)';
 
+/** The users with a name that begins with `$2`: the first `maxLooked` user ids and aliases, and as many display names. */
+const namedIds = `
+  (select person_id as id from tenant.user_names
+   where tenant_id = $1 and folded >= lower($2) and folded < lower($2) || ${lastChar}
+   order by folded limit ${maxLooked})
+  union all
+  (select id from tenant.users
+   where tenant_id = $1 and display_folded >= lower($2) and display_folded < lower($2) || ${lastChar}
+   order by display_folded limit ${maxLooked})`;
+
+const isMember = (id: string, group: string): string => `exists (
+  select from tenant.group_members m where m.person_id = ${id} and m.group_id = (
+    select g.id from tenant.groups g where g.tenant_id = $1 and g.folded = ${group}))`;
+
+/** The users among whom those of a group with another filter are looked for, newest first: `$2` is the group. */
+const looked = {
+  members: `
+    select person_id as id from tenant.group_members
+    where group_id = (select g.id from tenant.groups g where g.tenant_id = $1 and g.folded = $2)
+      and ($3::uuid is null or person_id < $3)
+    order by person_id desc limit ${maxLooked}`,
+  // Few users are blocked.
+  blocked: `
+    select id from tenant.users
+    where tenant_id = $1 and user_id is not null and is_blocked and $2::text is not null
+      and ($3::uuid is null or id < $3)
+    order by id desc limit ${maxLooked}`,
+};
+
 /** The users of one tenant at a time. `pool` acts as `tenant_app`. */
 export class UserStore extends Store {
   /**
-   * Newest first, one more than `limit` when there are more. With a group and another filter, `maxLooked` members are
+   * Newest first, one more than `limit` when there are more. With a group and another filter, `maxLooked` users are
    * read at most: then `lookedTo` is the id of the last one, where the next page continues; otherwise it is null. A
-   * search alone finds the first `maxLooked` names.
+   * search finds the first `maxLooked` names, unless it has a group.
    */
   async list(tenantId: string, filter: UserFilter): Promise<{ rows: User[]; lookedTo: string | null }> {
     const { group, isBlocked, q, before, limit } = filter;
     const db = this.tenant(tenantId);
-    if (q !== null && group === null) {
-      const rows = await db.all<User>(
-        `select ${userColumns} from tenant.users u
-         where u.id = any(array(
-             (select person_id from tenant.user_names
-              where tenant_id = $1 and folded >= lower($2) and folded < lower($2) || ${lastChar}
-              order by folded limit ${maxLooked})
-             union all
-             (select id from tenant.users
-              where tenant_id = $1 and display_folded >= lower($2) and display_folded < lower($2) || ${lastChar}
-              order by display_folded limit ${maxLooked})))
-           and u.user_id is not null and ($3::uuid is null or u.id < $3)
-           and ($4::boolean is null or u.is_blocked = $4)
-         order by u.id desc limit $5`,
-        [tenantId, q, before, isBlocked, limit + 1],
-      );
-      return { rows, lookedTo: null };
-    }
-    const isFiltered = group !== null && (q !== null || isBlocked !== null);
-    const most = isFiltered ? maxLooked : limit + 1;
-    const candidates = await newestIds(db, tenantId, { group, isBlocked, before, most });
+    if (q !== null && (group === null || (await hasFewNames(db, tenantId, q))))
+      return { rows: await listNamed(db, tenantId, { ...filter, q }), lookedTo: null };
+    if (group !== null && (q !== null || isBlocked !== null))
+      return listLooked(db, tenantId, { ...filter, group });
+    const ids = await newestIds(db, tenantId, { group, isBlocked, before, most: limit + 1 });
     const rows = await db.all<User>(
-      `select ${userColumns} from tenant.users u
-       where u.id = any($1::uuid[]) and u.user_id is not null and ($2::boolean is null or u.is_blocked = $2)
-         and ($3::text is null or u.display_folded ^@ lower($3) or exists (
-           select from tenant.user_names n where n.person_id = u.id and n.folded ^@ lower($3)))
-       order by u.id desc limit $4`,
-      [candidates.map(({ id }) => id), isBlocked, q, limit + 1],
+      `select ${userColumns} from tenant.users u where u.id = any($1::uuid[]) and u.user_id is not null
+       order by u.id desc`,
+      [ids.map(({ id }) => id)],
     );
-    return { rows, lookedTo: candidates.length === most ? (candidates.at(-1)?.id ?? null) : null };
+    return { rows, lookedTo: null };
   }
 
   /** The user with one of these folded names or hashes; null without one. */
@@ -108,6 +118,65 @@ export class UserStore extends Store {
 }
 
 /** Statements on users. The connection acts as `tenant_app`. */
+
+/** Whether all names with a beginning are among the first ones. */
+async function hasFewNames(db: Queryable, tenantId: string, q: string): Promise<boolean> {
+  const { count } = await db.one<{ count: number }>(
+    `select count(*)::integer as count from (${namedIds}) as named`,
+    [tenantId, q],
+  );
+  return count < maxLooked;
+}
+
+/** The newest users among the first ones with a beginning of their names. */
+function listNamed(
+  db: Queryable,
+  tenantId: string,
+  { group, isBlocked, q, before, limit }: UserFilter & { q: string },
+): Promise<User[]> {
+  return db.all<User>(
+    `select ${userColumns} from tenant.users u
+     where u.id = any(array(${namedIds}))
+       and u.user_id is not null and ($3::uuid is null or u.id < $3)
+       and ($4::boolean is null or u.is_blocked = $4)
+       and ($6::text is null or ${isMember('u.id', '$6')})
+     order by u.id desc limit $5`,
+    [tenantId, q, before, isBlocked, limit + 1, group],
+  );
+}
+
+/** Reads users one by one, in order, until the page is full. */
+async function listLooked(
+  db: Queryable,
+  tenantId: string,
+  { group, isBlocked, q, before, limit }: UserFilter & { group: string },
+): Promise<{ rows: User[]; lookedTo: string | null }> {
+  const source = isBlocked === true ? looked.blocked : looked.members;
+  const isInGroup = isBlocked === true ? isMember('p.id', '$2') : 'true';
+  const values = [tenantId, group, before];
+  const rows = await db.all<User>(
+    `select ${userColumns} from tenant.users u
+     where u.id = any(array(
+       select looked.id from (${source}) as looked
+       -- Its limit has them read one after the other.
+       cross join lateral (
+         select from tenant.users p
+         where p.id = looked.id and p.user_id is not null and ($4::boolean is null or p.is_blocked = $4)
+           and ($5::text is null or p.display_folded ^@ lower($5) or exists (
+             select from tenant.user_names n where n.person_id = p.id and n.folded ^@ lower($5)))
+           and ${isInGroup}
+         limit 1) as matching
+       order by looked.id desc limit $6))
+     order by u.id desc`,
+    [...values, isBlocked, q, limit + 1],
+  );
+  if (rows.length > limit) return { rows, lookedTo: null };
+  const last = await db.first<{ id: string }>(
+    `select looked.id from (${source}) as looked order by looked.id desc offset ${maxLooked - 1}`,
+    values,
+  );
+  return { rows, lookedTo: last?.id ?? null };
+}
 
 /** Makes other changes of the tenant's users wait until the transaction ends. */
 export async function lockUsers(db: Queryable, tenantId: string): Promise<void> {
