@@ -154,9 +154,9 @@ describe('counting', () => {
       makeEnd({
         tenant_id: tenant,
         ended_at: new Date(month - 3 * 86_400_000 + ((index * 7_919_777) % (6 * 86_400_000))).toISOString(),
-        model: pick(['small', 'large', null], index),
+        ...{ model: pick(['small', 'large', null], index), agent_id: pick(agents, index * 3) },
+        provider: pick(['simulator', 'other'], index % 5),
         user_id: pick(['ann', 'bob', null, 'eve'], index * 7),
-        agent_id: pick(agents, index * 3),
         dialect: pick(['chat', 'messages', null] as const, Math.floor(index / 2)),
         client: pick(['codex', 'other', null], Math.floor(index / 3)),
         session_id: pick(['one', 'two', null, 'three', 'four'], Math.floor(index / 4)),
@@ -174,9 +174,8 @@ describe('counting', () => {
     const request = fc.record({
       edges: fc.tuple(offsets, offsets).filter(([a, b]) => a !== b),
       filter: fc.record({
-        model: fc.constantFrom(null, 'small'),
-        dialect: fc.constantFrom(null, 'messages'),
-        user: fc.constantFrom(null, 'ann'),
+        ...{ model: fc.constantFrom(null, 'small'), provider: fc.constantFrom(null, 'other') },
+        ...{ dialect: fc.constantFrom(null, 'messages'), user: fc.constantFrom(null, 'ann') },
         agentId: fc.constantFrom(null, agents[1] ?? null),
       }),
       groupBy: fc.constantFrom<('user' | 'model' | 'agent' | 'dialect' | 'client' | 'session')[]>(
@@ -204,6 +203,7 @@ describe('counting', () => {
             new Date(end.ended_at) >= period.from &&
             new Date(end.ended_at) < period.to &&
             (filter.model === null || (end.model ?? end.request_model) === filter.model) &&
+            (filter.provider === null || end.provider === filter.provider) &&
             (filter.dialect === null || end.dialect === filter.dialect) &&
             (filter.user === null || end.user_id === filter.user) &&
             (filter.agentId === null || end.agent_id === filter.agentId),

@@ -22,7 +22,6 @@ const filters = `$3::text is not null and ($5::uuid is null or agent_id = $5) an
 const tenantCondition = ({ allTenants }: Pick<SummaryRequest, 'allTenants'>): string =>
   allTenants === true ? '$4::uuid is null' : 'tenant_id = $4';
 
-/** Refused requests have no provider. */
 const providerCondition = '($7::text is null or provider = $7)';
 
 /** Only the roll-up table `usage` has these columns. */
@@ -32,6 +31,8 @@ interface Reading {
   table: string;
   columns: string;
   condition?: string;
+  /** The condition of the filter by provider. */
+  filter?: string;
 }
 
 /** The first parameter for the starts and ends of parts of the period. */
@@ -47,12 +48,13 @@ function inParts(parts: readonly Period[], before = 0): string {
 /** Rows of a roll-up table. */
 const rowsOf = (
   source: Source,
-  { table, columns, condition = 'true' }: Reading,
+  { table, columns, condition = 'true', filter = providerCondition }: Reading,
   isInPart: string,
 ): string => `
   select ${columns}
   from analytics.${table}
-  where ${isInPart} and ${tenantCondition(source)} and ${filters} and ($6::text is null or model = $6) and ${condition}`;
+  where ${isInPart} and ${tenantCondition(source)} and ${filters} and ($6::text is null or model = $6) and ${filter}
+    and ${condition}`;
 
 /** Rows of quarters of an hour. */
 const quarters = (source: Source, reading: Reading): string =>
@@ -62,7 +64,7 @@ const quarters = (source: Source, reading: Reading): string =>
 function settled(source: Source, columns: string): string {
   const { kind, others, settled: days } = source.parts;
   if (kind === null) return '';
-  const condition = `${providerCondition} and kind = '${kind}' and ($10::uuid is null or api_key_id = $10)`;
+  const condition = `kind = '${kind}' and ($10::uuid is null or api_key_id = $10)`;
   const reading = { table: 'settled_usage', columns, condition };
   return `union all ${rowsOf(source, reading, inParts(days, others.length))}`;
 }
@@ -127,7 +129,7 @@ export function units(source: Source): string {
   const figures = `${noCode}, ${measures.join(', ')}, 0 as refused`;
   const columns = `bucket as at, tenant_id, ${dimensionColumns}, ${personal}, ${figures}`;
   return `
-  ${quarters(source, { table, columns, ...(isPersonal && { condition: `${providerCondition} and ${personFilters}` }) })}
+  ${quarters(source, { table, columns, ...(isPersonal && { condition: personFilters }) })}
   ${settled(source, `bucket, tenant_id, ${dimensionColumns}, ${personalColumns}, ${figures}`)}
   union all ${singleRuns(source, `${runDimensions}, ${noCode}, ${measuresOfRun.join(', ')}, 0`)}
   ${source.withRefused === true ? `union all ${refusals(source)}` : ''}`;
@@ -137,7 +139,7 @@ export function units(source: Source): string {
 const noCode = 'null::text as error_code';
 const nothing = measures.map(() => '0').join(', ');
 
-/** Refused requests, of the quarters of an hour that begin in the period. */
+/** Refused requests, of the quarters of an hour that begin in the period. They have no provider. */
 const refusals = (source: Source): string =>
   rowsOf(
     source,
@@ -145,7 +147,8 @@ const refusals = (source: Source): string =>
       table: 'refused_usage',
       columns: `bucket, tenant_id, model, agent_id, '' as provider, channel, dialect, client, user_id, api_key_id,
         null::text, code, ${nothing}, refused`,
-      condition: `${personFilters} and $7::text is null`,
+      condition: personFilters,
+      filter: '$7::text is null',
     },
     'bucket >= $1 and bucket < $2',
   );
@@ -161,7 +164,7 @@ export const sets = (source: Source): string => `
 
 /** The models of attempts without a price. */
 export const unpricedModels = (source: Source): string => `
-  ${quarters(source, { table: 'unpriced_models', columns: 'unpriced_model', condition: `${providerCondition} and ${personFilters}` })}
+  ${quarters(source, { table: 'unpriced_models', columns: 'unpriced_model', condition: personFilters })}
   ${settled(source, 'unnest(unpriced_models)')}
   union all
   select unnest(unpriced_models) from (${singleRuns(source, 'unpriced_models')}) as runs where unpriced_models is not null`;
