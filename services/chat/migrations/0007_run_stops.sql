@@ -8,11 +8,15 @@ create table chat.run_stops (
   -- The compared facts of a run, and their SHA-256: no name is stored. Null for a run without a session.
   selection text,
   digest bytea constraint run_stops_digest_check check (octet_length(digest) = 32),
+  -- The user whose request stored it, as a SHA-256; null for an administrator.
+  sent_by bytea constraint run_stops_sent_by_check check (octet_length(sent_by) = 32),
+  -- Requests for it in the minute of stopped_at.
+  requests integer not null default 1,
   stopped_at timestamptz not null,
   hold_until timestamptz not null,
   -- Later than hold_until where replicas might not have read it by then.
   expires_at timestamptz not null,
-  constraint run_stops_selected_key unique nulls not distinct (tenant_id, run_id, selection, digest)
+  constraint run_stops_selected_key unique nulls not distinct (tenant_id, run_id, selection, digest, sent_by)
 );
 create index run_stops_stopped_at_idx on chat.run_stops (stopped_at);
 create index run_stops_expires_at_idx on chat.run_stops (expires_at);
@@ -28,7 +32,7 @@ create policy run_stops_app_update on chat.run_stops for update to chat_app
 create policy run_stops_system_select on chat.run_stops for select to chat_system using (true);
 create policy run_stops_system_delete on chat.run_stops for delete to chat_system using (true);
 grant select, insert on chat.run_stops to chat_app;
-grant update (id, stopped_at, hold_until, expires_at) on chat.run_stops to chat_app;
+grant update (id, stopped_at, hold_until, expires_at, requests) on chat.run_stops to chat_app;
 grant select, delete on chat.run_stops to chat_system;
 
 -- Changes to publish to the audit log.

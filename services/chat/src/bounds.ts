@@ -255,8 +255,13 @@ export const patientMs = 1_000;
 export const reservedAskMs = 250;
 
 /* Stops of runs */
-/** Stops of a tenant in force; one more gets 403, unless it selects the same runs as another. 60 kB in each replica. */
-export const maxStops = 200;
+/**
+ * Stops of a tenant in force, and of these the ones sent by users: by one, and by all of them. One more gets 403, unless
+ * the same sender has one for the same runs. Together 60 kB in each replica.
+ */
+export const maxStops = { ofTenant: 200, ofUser: 20, ofUsers: 100 };
+/** Requests of users to stop runs in a minute; more get 429. Each writes an entry of the audit log. */
+export const stopsPerMinute = { ofUser: 30, ofUsers: 300 };
 /** The channel by which replicas hear of new stops. */
 export const stopChannel = 'gatehouse/chat/run-stops';
 /** A stop is kept so long at least: a replica without a session for a while still ends its runs. */

@@ -2,7 +2,7 @@ import type { Principal } from '@gatehouse/identity/principal';
 import { newId } from '@gatehouse/kit/ids';
 import { makePrincipal } from '@gatehouse/test/identity';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { maxStops } from '../src/bounds.ts';
+import { maxStops, stopsPerMinute } from '../src/bounds.ts';
 import { isOpen, silent, StopGround } from './stop-ground.ts';
 import type { Fields } from './translated-answers.ts';
 
@@ -15,14 +15,32 @@ beforeEach(() => {
   ground.admin = makePrincipal();
 });
 
-describe('a key of a user', () => {
-  const user = (): Partial<Principal> => ({
-    ...ground.admin,
-    role: 'user',
-    scopes: ['chat', 'runs.write'],
-    userId: 'ada',
-  });
+const user = (userId: string | null = 'ada'): Partial<Principal> => ({
+  ...ground.admin,
+  role: 'user',
+  scopes: ['chat', 'runs.write'],
+  userId,
+});
 
+/** Adds stops in force of sessions. `users`: their senders, in turn; empty for an administrator. */
+const addStops = (count: number, users: readonly string[] = []): Promise<unknown> =>
+  ground.harness.rows(
+    `insert into chat.run_stops
+       (id, tenant_id, selection, digest, sent_by, requests, stopped_at, hold_until, expires_at)
+     select gen_random_uuid(), $1, 'session', sha256(gen_random_uuid()::text::bytea),
+       sha256(($3::text[])[1 + n % greatest(cardinality($3::text[]), 1)]::bytea),
+       1, now() - interval '1 minute', now() + interval '1 hour', now() + interval '1 hour'
+     from generate_series(1, $2) as n`,
+    [ground.admin.tenantId, count, users],
+  );
+
+const answerTo = async (body: Fields, principal?: Partial<Principal>): Promise<unknown[]> => {
+  const response = await ground.stop(body, principal);
+  const { error } = (await response.json()) as { error?: { code: string } };
+  return [response.status, error?.code];
+};
+
+describe('a key of a user', () => {
   it('stops runs of its own user alone', async () => {
     ground.provider.answer(silent(), silent());
     const mine = await ground.stream({ principal: user(), session: 'shared' });
@@ -42,7 +60,7 @@ describe('a key of a user', () => {
   it('can name no other user, and needs one', async () => {
     const named = await ground.stop({ user_id: 'bob' }, user());
     expect([named.status, await named.json()]).toMatchObject([403, { error: { code: 'user_mismatch' } }]);
-    const unnamed = await ground.stop({ session_id: 's' }, { ...user(), userId: null });
+    const unnamed = await ground.stop({ session_id: 's' }, user(null));
     expect([unnamed.status, await unnamed.json()]).toMatchObject([
       400,
       { error: { code: 'acting_user_required' } },
@@ -119,15 +137,82 @@ describe('a stop', () => {
   });
 
   it('is refused beside too many in force, unless it selects the same runs', async () => {
-    await ground.harness.rows(
-      `insert into chat.run_stops (id, tenant_id, selection, digest, stopped_at, hold_until, expires_at)
-       select gen_random_uuid(), $1, 'user', sha256(n::text::bytea), now(), now() + '1 hour', now() + '1 hour'
-       from generate_series(1, $2) as n`,
-      [ground.admin.tenantId, maxStops - 1],
-    );
+    await addStops(maxStops.ofTenant - 1);
     await ground.stopped({ session_id: 'last' });
-    const more = await ground.stop({ session_id: 'more' });
-    expect([more.status, await more.json()]).toMatchObject([403, { error: { code: 'limit_reached' } }]);
+    expect(await answerTo({ session_id: 'more' })).toEqual([403, 'limit_reached']);
     await ground.stopped({ session_id: 'last', hold_seconds: 90 });
+  });
+});
+
+describe('stops of users', () => {
+  it('leave those of others and of administrators alone', async () => {
+    for (let sent = 0; sent < maxStops.ofUser; sent += 1)
+      await ground.stopped({ session_id: `invented-${sent}` }, user());
+    expect(await answerTo({ session_id: 'one-more' }, user())).toEqual([403, 'limit_reached']);
+    await ground.stopped({ session_id: 'invented-0' }, user());
+    await ground.stopped({ user_id: 'ada' }, user());
+    await ground.stopped({ session_id: 'one-more' }, user('bob'));
+    await ground.stopped({ session_id: 'one-more' });
+  });
+
+  it('fill half of a tenant together', async () => {
+    await addStops(maxStops.ofUsers - 1, ['carol', 'dan', 'erin', 'frank', 'grace']);
+    await ground.stopped({ session_id: 's' }, user());
+    expect(await answerTo({ session_id: 's' }, user('bob'))).toEqual([403, 'limit_reached']);
+    expect(await answerTo({ user_id: 'bob' }, user('bob'))).toEqual([403, 'limit_reached']);
+    for (const session_id of ['s', 'another']) await ground.stopped({ session_id });
+  });
+
+  it('end at the bound of the tenant, too', async () => {
+    await addStops(maxStops.ofTenant);
+    expect(await answerTo({ session_id: 's' }, user())).toEqual([403, 'limit_reached']);
+  });
+
+  it('are stored up to the bound when they come at once', async () => {
+    const sent = Array.from({ length: 2 * maxStops.ofUser }, (_, index) =>
+      answerTo({ session_id: `s${index}` }, user()),
+    );
+    const stored = (await Promise.all(sent)).filter(([status]) => status === 202);
+    expect(stored).toHaveLength(maxStops.ofUser);
+  });
+
+  it('hold as long as the longest of all senders', async () => {
+    const held = async (holdSeconds: number, principal?: Partial<Principal>): Promise<unknown> => {
+      const response = await ground.stop(
+        { user_id: 'ada', hold_seconds: holdSeconds },
+        principal ?? ground.admin,
+      );
+      return ((await response.json()) as { hold_until: unknown }).hold_until;
+    };
+    const longest = await held(3_600);
+    expect(await held(60, user())).toBe(longest);
+    expect(await held(60)).toBe(longest);
+  });
+
+  it('have a rate, also of the same runs again', async () => {
+    const { tenantId } = ground.admin;
+    // Later than the minute of the test, at any time.
+    const setRequests = (requests: number, at = `now() + interval '1 hour'`): Promise<unknown> =>
+      ground.harness.rows(
+        `update chat.run_stops set requests = $2, stopped_at = ${at} where tenant_id = $1`,
+        [...[tenantId, requests]],
+      );
+    const again = (principal?: Partial<Principal>) => answerTo({ session_id: 's' }, principal);
+    const accepted = [202, undefined];
+    expect(await again(user())).toEqual(accepted);
+    await setRequests(stopsPerMinute.ofUser - 1);
+    expect(await again(user())).toEqual(accepted);
+    const rows = await ground.harness.rows(`select requests from chat.run_stops where tenant_id = $1`, [
+      tenantId,
+    ]);
+    expect(rows).toEqual([{ requests: stopsPerMinute.ofUser }]);
+    await setRequests(stopsPerMinute.ofUser);
+    expect(await again(user())).toEqual([429, 'rate_limit_exceeded']);
+    expect(await again(user('bob'))).toEqual(accepted);
+    await setRequests(stopsPerMinute.ofUsers);
+    expect(await again(user('bob'))).toEqual([429, 'rate_limit_exceeded']);
+    expect(await again()).toEqual(accepted);
+    await setRequests(stopsPerMinute.ofUsers, `now() - interval '1 minute'`);
+    expect(await again(user())).toEqual(accepted);
   });
 });

@@ -45,6 +45,11 @@ export function digestBy(selection: Selection, run: RunSubject): Buffer | null {
   return hash('sha256', cacheKey(run.tenantId, selection, ...values), 'buffer');
 }
 
+/** SHA-256 of a user, as the sender of stops. */
+export function digestOfUser(tenantId: string, userId: string): Buffer {
+  return hash('sha256', cacheKey(tenantId, 'sender', userId), 'buffer');
+}
+
 /** The members of a request to stop runs, of which a client sends one. */
 export interface NamedRuns {
   session_id?: string | undefined;

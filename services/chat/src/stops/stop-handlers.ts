@@ -6,9 +6,9 @@ import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { afterCommit } from '@gatehouse/pg/pool';
 import type { RunStops } from './run-stops.ts';
-import { selectNamed, selectSessionOf, type RunSubject, type Selected } from './selection.ts';
-import { insertStop } from './stop-store.ts';
-import { maxStops } from '../bounds.ts';
+import { digestOfUser, selectNamed, selectSessionOf, type RunSubject, type Selected } from './selection.ts';
+import { assertMayStop } from './stop-counts.ts';
+import { countStops, insertStop } from './stop-store.ts';
 
 export interface StopDependencies {
   changes: Pick<Changes, 'change'>;
@@ -28,12 +28,16 @@ export function stopHandlers(dependencies: StopDependencies): Record<string, Han
     'runs.stop': async (call: Call<StopRuns>) => {
       const { body } = call;
       const { tenantId } = tenantOf(call);
-      const selected = await selectedBy(dependencies, call);
+      const user = onlyUserOf(tenantOf(call));
+      const selected = await selectedBy(dependencies, call, user);
       const { reason = null, hold_seconds: holdSeconds, run_id: runId = null } = body;
       const id = newId();
+      const sentBy = user === null ? null : digestOfUser(tenantId, user);
+      const stop = { tenantId, runId, selected, sentBy };
       return changes.change(call, async (db) => {
-        const holdUntil = await insertStop(db, { id, tenantId, runId, selected, holdSeconds });
-        if (holdUntil === null) throw tooManyStops();
+        const allOfUser = selected?.selection === 'user';
+        assertMayStop(await countStops(db, stop), { byUser: user !== null, allOfUser });
+        const holdUntil = await insertStop(db, { ...stop, id, holdSeconds });
         const times = { ageMs: 0, leftMs: holdSeconds * 1_000, holdUntil };
         // Other replicas are notified. Later requests to this one find the stop.
         afterCommit(db, () => stops.apply([{ id, tenantId, runId, selected, ...times }]));
@@ -45,17 +49,19 @@ export function stopHandlers(dependencies: StopDependencies): Record<string, Han
   };
 }
 
-/** Null for a run without a session. Throws for more than one selector, and for what the caller can't stop. */
+/**
+ * Null for a run without a session. `user`: the caller may stop runs of this user alone; null for all. Throws for more
+ * than one selector, and for other runs.
+ */
 async function selectedBy(
   { findOpenRun, userIdOf }: Pick<StopDependencies, 'findOpenRun' | 'userIdOf'>,
   call: Call<StopRuns>,
+  user: string | null,
 ): Promise<Selected | null> {
   const { body, requestId, trace } = call;
   if (Object.keys(named(body)).length !== 1)
     throw new AppError('missing_required_parameter', `Set one of ${selectors.join(', ')}.`);
-  const principal = tenantOf(call);
-  const { tenantId } = principal;
-  const user = onlyUserOf(principal);
+  const { tenantId } = tenantOf(call);
   const namedUser =
     body.user_id === undefined ? undefined : await userIdOf(tenantId, body.user_id, { requestId, trace });
   if (user !== null && namedUser !== undefined && namedUser !== user)
@@ -82,12 +88,5 @@ function onlyUserOf({ role, userId }: TenantPrincipal): string | null {
 function named(body: StopRuns): Partial<StopRuns> {
   return Object.fromEntries(
     selectors.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]]])),
-  );
-}
-
-function tooManyStops(): AppError {
-  return new AppError(
-    'limit_reached',
-    `The tenant has ${maxStops} stops in force. Stop a user, an agent or a key, or wait until some have ended.`,
   );
 }

@@ -1,39 +1,71 @@
 import { notify } from '@gatehouse/pg/notify';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { Selected } from './selection.ts';
-import { maxStops, stopChannel, stopKeptS } from '../bounds.ts';
+import type { StopCounts } from './stop-counts.ts';
+import { stopChannel, stopKeptS } from '../bounds.ts';
 
-export interface NewStop {
-  id: string;
+/** The runs to stop, and the sender of the request. */
+export interface StopRequest {
   tenantId: string;
   runId: string | null;
   selected: Selected | null;
-  holdSeconds: number;
+  /** The digest of the user; null for an administrator. */
+  sentBy: Buffer | null;
+}
+
+const isSame = `run_id is not distinct from $2::uuid and selection is not distinct from $3::text
+  and digest is not distinct from $4::bytea`;
+
+/**
+ * Counts the stops of a tenant. Requests of its users wait for each other from now on, since two could take the last
+ * place; administrators wait for no user. Runs as `chat_app`.
+ */
+export async function countStops(db: Queryable, stop: StopRequest): Promise<StopCounts> {
+  const { tenantId, runId, selected, sentBy } = stop;
+  if (sentBy !== null)
+    await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`stops of users ${tenantId}`]);
+  return db.one<StopCounts>(
+    `select count(id)::integer as "tenantStops",
+       (count(*) filter (where sent_by is not null))::integer as "usersStops",
+       (count(*) filter (where sent_by = $5))::integer as "userStops",
+       coalesce(sum(requests) filter (where sent_by is not null and stopped_at >= minute), 0)::integer
+         as "requestsOfUsers",
+       coalesce(sum(requests) filter (where sent_by = $5 and stopped_at >= minute), 0)::integer
+         as "requestsOfUser",
+       extract(epoch from max(minute) + interval '1 minute' - max(at))::float8 * 1000 as "minuteLeftMs",
+       coalesce(bool_or(id is not null and ${isSame} and sent_by is not distinct from $5::bytea), false) as "isKnown"
+     from (select at, date_trunc('minute', at) as minute from (select clock_timestamp() as at) as now) as clock
+       left join chat.run_stops on tenant_id = $1 and expires_at > at`,
+    [tenantId, runId, selected?.selection, selected?.digest, sentBy],
+  );
 }
 
 /**
  * Stores a stop, and notifies all replicas once it is committed. Returns the end of its hold, which an earlier
- * stop of the same runs may have set later; null where the tenant has too many stops in force. Runs as `chat_app`.
+ * stop of the same runs may have set later. Runs as `chat_app`.
  */
-export async function insertStop(db: Queryable, stop: NewStop): Promise<Date | null> {
-  const { id, tenantId, runId, selected, holdSeconds } = stop;
-  const row = await db.first<{ hold_until: Date }>(
-    `insert into chat.run_stops (id, tenant_id, run_id, selection, digest, stopped_at, hold_until, expires_at)
-     select $1, $2, $3, $4, $5, at, at + $6::float8 * interval '1 second',
-            at + greatest($6::float8, $7::float8) * interval '1 second'
+export async function insertStop(
+  db: Queryable,
+  stop: StopRequest & { id: string; holdSeconds: number },
+): Promise<Date> {
+  const { id, tenantId, runId, selected, sentBy, holdSeconds } = stop;
+  const { holdUntil } = await db.one<{ holdUntil: Date }>(
+    `with others as (
+       select max(hold_until) as hold_until from chat.run_stops where tenant_id = $1 and ${isSame})
+     insert into chat.run_stops
+       (tenant_id, run_id, selection, digest, sent_by, id, stopped_at, hold_until, expires_at)
+     select $1, $2, $3, $4, $5, $6, at, at + $7::float8 * interval '1 second',
+            at + greatest($7::float8, $8::float8) * interval '1 second'
      from (select clock_timestamp() as at) as clock
-     where (select count(*) from chat.run_stops where tenant_id = $2 and expires_at > at) < $8
-       or exists (select from chat.run_stops
-                  where tenant_id = $2 and run_id is not distinct from $3::uuid
-                    and selection is not distinct from $4::text and digest is not distinct from $5::bytea)
      on conflict on constraint run_stops_selected_key do update
        set id = excluded.id, stopped_at = excluded.stopped_at,
            hold_until = greatest(run_stops.hold_until, excluded.hold_until),
-           expires_at = greatest(run_stops.expires_at, excluded.expires_at)
-     returning hold_until`,
-    [id, tenantId, runId, selected?.selection, selected?.digest, holdSeconds, stopKeptS, maxStops],
+           expires_at = greatest(run_stops.expires_at, excluded.expires_at),
+           requests = case when run_stops.stopped_at >= date_trunc('minute', excluded.stopped_at)
+             then run_stops.requests + 1 else 1 end
+     returning greatest(hold_until, (select hold_until from others)) as "holdUntil"`,
+    [...[tenantId, runId, selected?.selection, selected?.digest, sentBy], ...[id, holdSeconds, stopKeptS]],
   );
-  if (row === null) return null;
   await notify(db, stopChannel);
-  return row.hold_until;
+  return holdUntil;
 }
