@@ -36,6 +36,8 @@ export interface WebhookOverrides extends ShellOverrides {
   /** The deadline of one call to chat in a job. */
   inJobMs?: number;
   jobTiming?: Partial<JobTiming>;
+  /** Until the first deletion of messages beyond the retention of their tenant. */
+  messageRetentionFirstMs?: number;
 }
 
 export function loadConfig(environment: Record<string, string | undefined>): WebhookConfig {

@@ -19,7 +19,7 @@ import { createTransfers } from './transfers/create-transfers.ts';
 /** The webhook service: what triggers agents from outside, webhooks and channels. Opens nothing before `start`. */
 export async function createService(
   config: WebhookConfig,
-  { inJobMs, jobTiming: timing = {}, ...overrides }: WebhookOverrides = {},
+  { inJobMs, jobTiming: timing = {}, messageRetentionFirstMs, ...overrides }: WebhookOverrides = {},
 ): Promise<Service> {
   const shell = await Shell.create('webhook', config, overrides);
   const { parts: groundParts, ...ground } = createGround(shell, config, inJobMs);
@@ -43,6 +43,7 @@ export async function createService(
   const conversations = createConversations(shell, {
     ...ground,
     ...{ hops, channels: channels.channels, channelGate, health, renew, callTexts: calls.texts },
+    retentionFirstMs: messageRetentionFirstMs,
   });
   const transfers = createTransfers(shell, { ...ground, adapters });
   const handlers = { ...calls.jobs, ...conversations.jobs, ...channels.jobs, ...deliveries.jobs };

@@ -12,7 +12,6 @@ import { ConversationQueue } from '../src/conversations/conversation-queue-store
 import {
   deleteEmptyConversations,
   expiredKeys,
-  expiredMessages,
   findOverdueConversations,
 } from '../src/conversations/conversation-system-store.ts';
 import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
@@ -20,14 +19,7 @@ import { tasks } from '../src/shared/tasks.ts';
 import { deleteEmpty, MessageStore, noteWoken } from '../src/conversations/message-store.ts';
 import { removeDeleted } from '../src/shared/removal-system-store.ts';
 import { TurnStore } from '../src/conversations/turn-store.ts';
-import {
-  createChannel,
-  makeChannel,
-  messagesOf,
-  write,
-  written,
-  type TestChannel,
-} from './channels-under-test.ts';
+import { createChannel, makeChannel, write, written, type TestChannel } from './channels-under-test.ts';
 import { WebhookServiceUnderTest, type TestTenant } from './webhook-service.ts';
 
 let webhooks: WebhookServiceUnderTest;
@@ -285,19 +277,13 @@ describe('upkeep', () => {
     webhooks.tenant.settings.delete(stuck);
   });
 
-  it('deletes messages and keys whose time is over', async () => {
+  it('deletes keys of messages that have expired', async () => {
     await write(webhooks, channel, written('old'));
     await replies(1);
-    const [messages, keys] = ['webhook.channel_messages', 'webhook.channel_message_keys'];
-    // The service may be noting the reply as sent, and skips its locked row; or its own clean-up came first.
-    await eventually(async () => {
-      await webhooks.rows(`update ${messages} set expires_at = now() where tenant_id = $1`, [tenant.id]);
-      await webhooks.rows(`update ${keys} set expires_at = now() where instance_id = $1`, [channel.id]);
-      await deleteOldRows(system, expiredMessages);
-      await deleteOldRows(system, expiredKeys);
-      expect(await messagesOf(webhooks, channel)).toEqual([]);
-      expect(await webhooks.rows(`select from ${keys} where instance_id = $1`, [channel.id])).toEqual([]);
-    });
+    const keys = 'webhook.channel_message_keys';
+    await webhooks.rows(`update ${keys} set expires_at = now() where instance_id = $1`, [channel.id]);
+    await deleteOldRows(system, expiredKeys);
+    expect(await webhooks.rows(`select from ${keys} where instance_id = $1`, [channel.id])).toEqual([]);
   });
 
   it('deletes conversations without messages in which nothing has happened for a day', async () => {

@@ -72,7 +72,7 @@ export function createCompletions(shell: Shell, options: CompletionsOptions) {
       expiringRows({ pool: system, log, table: 'chat.seals', most: mostOriginsOfTenant }),
       expiringRows({
         ...{ pool: system, log, table: 'chat.run_contents', most: mostContentOfTenant },
-        retentionDays: (tenantId) => settings.retentionDays(tenantId),
+        retentionDays: (tenantId) => peers.retention.daysOf(tenantId),
       }),
     ],
   };

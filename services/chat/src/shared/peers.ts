@@ -1,3 +1,4 @@
+import { TenantRetention } from '@gatehouse/shell/tenant-retention';
 import { UserDirectory } from '@gatehouse/shell/user-directory';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
@@ -21,7 +22,8 @@ export function createPeers(shell: Shell, config: ChatConfig) {
   const findUser: FindUser = (...query) => users.find(...query);
   const userIdOf: UserDirectory['idOf'] = (...query) => users.idOf(...query);
   const settings = new TenantSettingsClient(tenant, { changes, keyRing: config.SECRETS_KEYRING });
-  return { tenant, changes, agent, memory, findUser, userIdOf, settings };
+  const retention = new TenantRetention(tenant, changes);
+  return { tenant, changes, agent, memory, findUser, userIdOf, settings, retention };
 }
 
 export type Peers = ReturnType<typeof createPeers>;

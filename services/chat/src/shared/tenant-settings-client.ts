@@ -1,4 +1,4 @@
-import { hourMs, lookupDeadlineMs } from '@gatehouse/kit/bounds';
+import { lookupDeadlineMs } from '@gatehouse/kit/bounds';
 import type { ActingUsers } from '@gatehouse/contract/tenants';
 import { AllowedModels } from '@gatehouse/contract/allowed-models';
 import {
@@ -10,7 +10,6 @@ import {
 import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { RpcClient } from '@gatehouse/grpc/client';
 import { cacheKey } from '@gatehouse/kit/cache-key';
-import { AppError } from '@gatehouse/kit/errors';
 import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import { PolicyIndex } from '../policies/matching.ts';
@@ -19,10 +18,6 @@ import type { KeySettings, TenantProviderKey, TenantSettings } from './tenant-se
 import type { Policy, Resource, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { openCounterKey } from '@gatehouse/secrets/counter-key';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import { maxTenantKeys } from '../bounds.ts';
-
-/** Retention of what a deleted tenant has left. */
-const unknownTenantDays = 90;
 
 interface Known {
   /** The settings without the limits of a key. */
@@ -43,7 +38,6 @@ export class TenantSettingsClient {
     outageMs: settingsOutageMs,
     isOutage,
   });
-  readonly #retentions: OutageCache<number | null>;
 
   /** `keyRing` opens the keys of policies' counters. */
   constructor(
@@ -52,10 +46,6 @@ export class TenantSettingsClient {
   ) {
     this.#peer = peer;
     this.#keyRing = keyRing;
-    this.#retentions = new OutageCache<number | null>({
-      ...{ max: maxTenantKeys, freshMs: 0, outageMs: 0, isOutage },
-      watch: { changes, longestMs: hourMs, subjectsOf: (_days, tenantId) => [tenantId] },
-    });
     this.#tenants = new ActiveTenants({
       changes,
       load: (tenantId, context) => this.#loadTenant(tenantId, context),
@@ -90,26 +80,6 @@ export class TenantSettingsClient {
   /** The current settings, for requests in which their age matters more than a call. */
   async getNow(tenantId: string, caller: SettingsCaller = {}): Promise<TenantSettings> {
     return (await this.#tenants.getNow(tenantId, caller)).settings;
-  }
-
-  /**
-   * The current retention of a tenant, also of a suspended one, in days; null if the tenant service does not say it. As
-   * analytics has it for traces, a deleted tenant has 90 days. All replicas ask every ten minutes: an answer is used again
-   * while the watch knows it to be current.
-   */
-  retentionDays(tenantId: string): Promise<number | null> {
-    return this.#retentions.get(tenantId, () => this.#loadRetention(tenantId));
-  }
-
-  async #loadRetention(tenantId: string): Promise<number | null> {
-    try {
-      const { settings } = await this.#loadTenant(tenantId, { deadlineMs: lookupDeadlineMs });
-      const { retentionDays: days } = settings.settings;
-      return days >= 1 ? days : null;
-    } catch (error) {
-      if (error instanceof AppError && error.code === 'not_found') return unknownTenantDays;
-      throw error;
-    }
   }
 
   async #loadTenant(

@@ -1,5 +1,6 @@
 import { ActiveTenants, type SettingsCaller } from '@gatehouse/grpc/active-tenants';
 import type { RpcClient } from '@gatehouse/grpc/client';
+import { TenantRetention } from '@gatehouse/shell/tenant-retention';
 import { UserDirectory } from '@gatehouse/shell/user-directory';
 import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { AppError } from '@gatehouse/kit/errors';
@@ -15,10 +16,13 @@ export interface WebhookSettings {
 
 /** Settings of active tenants, with the rules of {@link ActiveTenants}. */
 export class TenantClient {
+  /** The retention of tenants, also of inactive ones. */
+  readonly retention: TenantRetention;
   readonly #tenants: ActiveTenants<WebhookSettings>;
   readonly #users: UserDirectory;
 
   constructor(peer: RpcClient<TenantServiceClient>, changes: ChangeWatch) {
+    this.retention = new TenantRetention(peer, changes);
     this.#users = new UserDirectory(peer, changes);
     this.#tenants = new ActiveTenants({
       changes,

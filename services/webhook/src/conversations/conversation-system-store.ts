@@ -47,11 +47,17 @@ export function findOverdueAnswers(pool: Pool, limit: number): Promise<Ref[]> {
   );
 }
 
-export const expiredMessages: OldRows = {
-  table: 'webhook.channel_messages',
-  where: 'expires_at <= now()',
-  order: 'expires_at',
-};
+/** The tenant with messages whose id is next after `after`, with the age of its oldest one; null after the last. */
+export function nextTenantOfMessages(
+  pool: Pool,
+  after: string,
+): Promise<{ tenantId: string; oldestDays: number } | null> {
+  return pool.first(
+    `select tenant_id as "tenantId", extract(epoch from now() - created_at)::float8 / 86400 as "oldestDays"
+     from webhook.channel_messages where tenant_id > $1 order by tenant_id, created_at limit 1`,
+    [after],
+  );
+}
 
 /** Keys of messages. */
 export const expiredKeys: OldRows = { table: 'webhook.channel_message_keys', where: 'expires_at <= now()' };

@@ -19,15 +19,11 @@ import { channelTexts } from './channel-texts.ts';
 import { conversationHandlers } from './conversation-handlers.ts';
 import { ConversationMoveStore } from './conversation-move-store.ts';
 import { ConversationQueue, wakeConversations } from './conversation-queue-store.ts';
-import {
-  deleteEmptyConversations,
-  expiredKeys,
-  expiredMessages,
-  findOverdueAnswers,
-} from './conversation-system-store.ts';
+import { deleteEmptyConversations, expiredKeys, findOverdueAnswers } from './conversation-system-store.ts';
 import { converse } from './converse-job.ts';
 import { deliverAnswer } from './deliver-answer-job.ts';
 import { messageHandlers } from './message-handlers.ts';
+import { messageRetention, type MessageRetentionOptions } from './message-retention-job.ts';
 import { MessageStore } from './message-store.ts';
 import { releaseClaim, ReplyStore } from './reply-store.ts';
 import { ReplyWriter } from './reply-writer.ts';
@@ -44,6 +40,7 @@ export interface ConversationsOptions extends Ground {
   health: ChannelHealth;
   /** Gets a new access token for one refused by the provider. Returns false where a new one can't help. */
   renew: (channel: ConnectedChannel) => Promise<boolean>;
+  retentionFirstMs: MessageRetentionOptions['retentionFirstMs'];
 }
 
 /** Messages of people in channels, and the answers of agents. */
@@ -118,7 +115,8 @@ export function createConversations({ log, registry }: Shell, options: Conversat
           });
         },
       }),
-      ...cleanUp(log, system, [expiredMessages, expiredKeys]),
+      ...cleanUp(log, system, [expiredKeys]),
+      messageRetention({ ...options, messages, log }),
       every('delete empty conversations', cleanUpMs, () => deleteEmptyConversations({ app, system })),
     ],
     /** Goes on with what waits in the conversations of a channel. */

@@ -194,6 +194,23 @@ export class MessageStore extends Store {
       return rowCount ?? 0;
     });
   }
+
+  /**
+   * Deletes up to `limit` of the oldest messages of a tenant from more than `days` ago, with their turns: what an
+   * agent is asked holds the same texts. Returns how many messages are deleted.
+   */
+  deleteOld({ tenantId, days }: { tenantId: string; days: number }, limit: number): Promise<number> {
+    return this.tenant(tenantId).count(
+      `with gone as (
+         delete from webhook.channel_messages where id = any (array(
+           select id from webhook.channel_messages
+           where tenant_id = $1 and created_at < now() - make_interval(days => $2) order by created_at limit $3))
+         returning turn_id),
+       turns as (delete from webhook.channel_turns where id in (select turn_id from gone))
+       select from gone`,
+      [tenantId, days, limit],
+    );
+  }
 }
 
 async function findByKeys(db: Queryable, { instanceId, keys }: NewMessage): Promise<string | null> {
