@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseEnv } from 'node:util';
@@ -58,7 +58,7 @@ describe('compose.yaml', () => {
     async ({ name }) => {
       const { environment = {}, profiles } = compose.services[name] ?? {};
       expect(profiles).toEqual(['kafka']);
-      const models = path.join(folder, 'models.yaml');
+      const models = path.join(folder, 'config/models.yaml');
       const env = { ...environment, ...('GATEHOUSE_MODELS' in environment && { GATEHOUSE_MODELS: models }) };
       expect(await loaders[name](env as Record<string, string>)).toMatchObject({
         HTTP_PORT: 8080,
@@ -101,11 +101,17 @@ describe('compose.yaml', () => {
     }
   });
 
-  it('mounts the folder of the catalogue, where an editor may replace the file', () => {
+  it('mounts the folder of the catalogue, where an editor may replace the file, and no folder with secrets', async () => {
     for (const name of ['gateway', 'chat']) {
       const { environment = {}, volumes = [] } = compose.services[name] ?? {};
-      expect(volumes).toEqual([`.:${path.dirname(environment['GATEHOUSE_MODELS'] ?? '')}:ro`]);
+      expect(volumes).toEqual([
+        {
+          ...{ type: 'bind', source: './config', read_only: true, bind: { create_host_path: false } },
+          target: path.dirname(environment['GATEHOUSE_MODELS'] ?? ''),
+        },
+      ]);
     }
+    expect(await readdir(path.join(folder, 'config'))).toEqual(['models.yaml']);
   });
 
   it('migrates before anything that uses the database starts', () => {

@@ -36,10 +36,10 @@ let log = '';
 /** The environment of a container, with addresses of this machine in place of those of its networks and mounts. */
 function environmentOf(name: string): Record<string, string> {
   const { environment = {}, volumes = [] } = compose.services[name] ?? {};
-  const mounts = volumes.map((volume) => volume.split(':'));
+  const mounts = volumes.flatMap((volume) => (typeof volume === 'string' ? [] : [volume]));
   const entries = Object.entries(environment).map(([variable, value]) => {
-    const [source = '', target = ''] = mounts.find((mount) => value?.startsWith(`${mount[1]}/`)) ?? [];
-    const here = target === '' ? value : path.join(folder, source, path.relative(target, value ?? ''));
+    const mount = mounts.find(({ target }) => value?.startsWith(`${target}/`));
+    const here = mount === undefined ? value : value?.replace(mount.target, path.join(folder, mount.source));
     return [variable, here?.replace('@postgres:5432/', `@127.0.0.1:${postgres.port}/`) ?? ''] as const;
   });
   const ports = { HOST: '127.0.0.1', HTTP_PORT: String(httpPort), ADMIN_PORT: String(adminPort) };
@@ -158,7 +158,7 @@ it('is ready without the owner of the database, and answers the first requests',
 });
 
 it('every name that the catalogue lists has a public price', async () => {
-  const text = await readFile(path.join(folder, 'models.yaml'), 'utf8');
+  const text = await readFile(path.join(folder, 'config/models.yaml'), 'utf8');
   const { providers, models } = parse(text) as {
     providers: { name: string; base_url: string }[];
     models: { id: string; provider: string; list: string[] }[];

@@ -9,6 +9,17 @@ const bytes = z.string().regex(/^\d+[kmg]$/);
 const condition = z.strictObject({
   condition: z.enum(['service_started', 'service_healthy', 'service_completed_successfully']),
 });
+/** The short form for a volume of Docker, the long one for a folder. */
+const mount = z.union([
+  z.string(),
+  z.strictObject({
+    type: z.literal('bind'),
+    source: z.string().startsWith('./'),
+    target: z.string(),
+    read_only: z.literal(true),
+    bind: z.strictObject({ create_host_path: z.literal(false) }),
+  }),
+]);
 const service = z.strictObject({
   image: z.string(),
   profiles: z.array(z.string()).optional(),
@@ -27,7 +38,7 @@ const service = z.strictObject({
   environment: z.record(z.string().regex(/^[A-Z_]+$/), z.string().nullable()),
   ports: z.array(z.string()).optional(),
   networks: z.array(z.string()),
-  volumes: z.array(z.string()).optional(),
+  volumes: z.array(mount).optional(),
   depends_on: z.record(z.string(), condition).optional(),
   healthcheck: z
     .strictObject({

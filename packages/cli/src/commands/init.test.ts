@@ -20,6 +20,7 @@ afterEach(async () => {
 });
 
 const envFile = (): string => path.join(folder, 'gatehouse.env');
+const modelsFile = (): string => path.join(folder, 'config/models.yaml');
 const settings = async (): Promise<NodeJS.Dict<string>> => parseEnv(await readFile(envFile(), 'utf8'));
 
 it('writes every secret into a file of its owner, and says how to go on', async () => {
@@ -27,7 +28,11 @@ it('writes every secret into a file of its owner, and says how to go on', async 
   expect([code, error]).toEqual([0, '']);
   expect(out).toContain(`docker compose --env-file ${envFile()} up`);
   expect((await stat(envFile())).mode & 0o777).toBe(0o600);
-  expect((await stat(path.join(folder, 'models.yaml'))).mode & 0o777).toBe(0o644);
+  // The user of a container reads the folder with the catalogue, and not the one around it.
+  expect((await stat(folder)).mode & 0o777).toBe(0o700);
+  expect(await readdir(path.join(folder, 'config'))).toEqual(['models.yaml']);
+  expect((await stat(path.join(folder, 'config'))).mode & 0o777).toBe(0o755);
+  expect((await stat(modelsFile())).mode & 0o777).toBe(0o644);
 
   const env = await settings();
   expect(env).toMatchObject({ PUBLIC_URL: 'http://localhost:8181', HTTP_PORT: '8181', OPENAI_API_KEY: '' });
@@ -50,7 +55,7 @@ it('writes every secret into a file of its owner, and says how to go on', async 
 
 it('writes a catalogue with patterns for the models of three providers', async () => {
   await commandLine.run(['init', folder]);
-  const { models } = parse(await readFile(path.join(folder, 'models.yaml'), 'utf8')) as {
+  const { models } = parse(await readFile(modelsFile(), 'utf8')) as {
     models: { id: string; price?: unknown }[];
   };
   expect(models.map(({ id }) => id)).toEqual(['gpt-*', 'o*', 'claude-*', 'gemini-*', 'text-embedding-*']);
@@ -64,13 +69,16 @@ it('leaves files alone that are there, and renames them with --force', async () 
   expect([refused.code, refused.error]).toEqual([2, expect.stringContaining('nothing was written')]);
   expect(await readFile(envFile(), 'utf8')).toBe(before);
 
-  await rm(path.join(folder, 'models.yaml'));
+  await rm(modelsFile());
   expect((await commandLine.run(['init', folder])).error).toContain(`${envFile()} exists already`);
-  expect(await readdir(folder)).toEqual(['gatehouse.env']);
+  expect(await readdir(folder, { recursive: true })).toEqual(
+    expect.not.arrayContaining(['config/models.yaml']),
+  );
 
   expect((await commandLine.run(['init', folder, '--force'])).code).toBe(0);
-  const [current, renamed = '', ...others] = (await readdir(folder)).toSorted();
-  expect([current, others]).toEqual(['gatehouse.env', ['models.yaml']]);
+  const [config, current, renamed = '', ...others] = (await readdir(folder)).toSorted();
+  expect([config, current, others]).toEqual(['config', 'gatehouse.env', []]);
+  expect(await readdir(path.join(folder, 'config'))).toEqual(['models.yaml']);
   expect(await readFile(path.join(folder, renamed), 'utf8')).toBe(before);
   expect(await readFile(envFile(), 'utf8')).not.toBe(before);
 });

@@ -17,7 +17,7 @@ export function addInit(program: Command, context: Context): void {
   program
     .command('init')
     .description('write the settings and the model catalogue of a new gateway on this machine')
-    .argument('[dir]', 'folder for gatehouse.env and models.yaml', '.')
+    .argument('[dir]', 'folder for gatehouse.env and config/models.yaml', '.')
     .option(
       '--public-url <url>',
       'where clients reach it (default: http://localhost with the port)',
@@ -34,6 +34,8 @@ export function addInit(program: Command, context: Context): void {
       const { environment, write } = context.surroundings;
       const databaseUrl = ownerUrl(environment['MIGRATION_DATABASE_URL']);
       const { port: httpPort, publicUrl: url = `http://localhost:${httpPort}` } = options;
+      // Containers see this folder alone, and not the secrets beside it.
+      const config = path.join(folder, 'config');
       const files = [
         {
           name: path.join(folder, 'gatehouse.env'),
@@ -41,7 +43,7 @@ export function addInit(program: Command, context: Context): void {
           mode: 0o600,
         },
         // Without secrets, and the user of a container or a unit reads it.
-        { name: path.join(folder, 'models.yaml'), text: modelsFileText, mode: 0o644 },
+        { name: path.join(config, 'models.yaml'), text: modelsFileText, mode: 0o644 },
       ];
       const names = files.map(({ name }) => name);
       const present = await existing(names);
@@ -50,8 +52,10 @@ export function addInit(program: Command, context: Context): void {
           `${present.join(' and ')} ${present.length === 1 ? 'exists' : 'exist'} already, and nothing was written. ` +
             `--force renames ${present.length === 1 ? 'it' : 'them'} first: a new key ring can't decrypt what a gateway has stored.`,
         );
-      const made = await mkdir(folder, { recursive: true });
-      if (made !== undefined) await chmod(folder, 0o755);
+      for (const each of [folder, config]) {
+        const made = await mkdir(each, { recursive: true });
+        if (made !== undefined) await chmod(each, 0o755);
+      }
       for (const name of present) await rename(name, `${name}.${timestamp()}`);
       // Never over a file that has appeared meanwhile.
       for (const { name, text, mode } of files) {
