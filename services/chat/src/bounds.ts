@@ -233,8 +233,6 @@ export const smallLimit = 600n;
 export const unlimitedLeaseMs = 1_000;
 /** A reservation becomes free when its request ends. */
 export const reservedRetryMs = 2_000;
-/** Counters of policies of one provider call; a request with more is refused. */
-export const maxCountersOfRun = 64;
 /** Requests in one call, and needs of these after which no further request joins it. */
 export const maxAsked = 500;
 export const maxAskedNeeds = 8_000;

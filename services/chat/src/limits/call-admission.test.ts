@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { AppError } from '@gatehouse/kit/errors';
 import { Registry } from '@gatehouse/kit/metrics';
+import { PolicyIndex } from '@gatehouse/kit/policy-matching';
 import { Resource, type Grant, type LeaseRequest } from '@gatehouse/proto/tenant/v1/tenant';
 import { Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { Pricing } from '../catalogue/pricing.ts';
-import { PolicyIndex } from '../policies/matching.ts';
 import type { Policy } from '../policies/policy.ts';
 import { Admission } from './admission.ts';
 import { CallAdmission } from './call-admission.ts';

@@ -1,5 +1,6 @@
 import type { Model } from '../catalogue/catalogue.ts';
-import type { RunPolicies } from '../policies/matching.ts';
+import type { RunPolicies } from '@gatehouse/kit/policy-matching';
+import type { Policy } from '../policies/policy.ts';
 import type { Admission } from './admission.ts';
 import { isPassedOver, type CallAmounts, type Limiter, type Payer } from './limiter.ts';
 import type { LimitRefusal } from './refusal.ts';
@@ -11,7 +12,7 @@ export interface CallAdmissionOptions {
   /** The models in the order of the calls. */
   chain: readonly Model[];
   /** The policies of the run; null without any. */
-  policies: RunPolicies | null;
+  policies: RunPolicies<Policy> | null;
 }
 
 /**

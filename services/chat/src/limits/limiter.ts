@@ -12,7 +12,8 @@ import {
 import type { BudgetCharge } from '../runs/run.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import { Admission, isSpent } from './admission.ts';
-import { dependsOnModel, type PolicyCounter } from '../policies/policy.ts';
+import { dependsOnModel } from '@gatehouse/kit/policy-matching';
+import type { PolicyCounter } from '../policies/policy.ts';
 import type { RequestAmounts } from './request-amounts.ts';
 import type { LeasedLimit, Need } from './leased-limit.ts';
 import { LimitRefusal } from './refusal.ts';

@@ -12,7 +12,7 @@ import type { RpcClient } from '@gatehouse/grpc/client';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
-import { PolicyIndex } from '../policies/matching.ts';
+import { PolicyIndex } from '@gatehouse/kit/policy-matching';
 import { policyOf } from '../policies/policy.ts';
 import type { KeySettings, TenantProviderKey, TenantSettings } from './tenant-settings.ts';
 import type { Policy, Resource, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
@@ -109,7 +109,7 @@ export class TenantSettingsClient {
     return { settings: { settings, hasKeyLimits: response.someKeyLimited === true }, status };
   }
 
-  #policiesOf(tenantId: string, policies: readonly Policy[]): PolicyIndex | null {
+  #policiesOf(tenantId: string, policies: readonly Policy[]): TenantSettings['policies'] {
     if (policies.length === 0) return null;
     return new PolicyIndex(
       policies.map((policy) =>

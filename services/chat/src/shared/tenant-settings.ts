@@ -1,6 +1,7 @@
 import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import type { ActingUsers } from '@gatehouse/contract/tenants';
-import type { PolicyIndex } from '../policies/matching.ts';
+import type { PolicyIndex } from '@gatehouse/kit/policy-matching';
+import type { Policy } from '../policies/policy.ts';
 import type { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { maxStoredDays } from '../bounds.ts';
 
@@ -21,7 +22,7 @@ export interface TenantSettings {
   /** The tenant's own keys for providers, newest first. */
   ownKeys: readonly TenantProviderKey[];
   /** Its policies, and those of the owner for it; null without any. */
-  policies: PolicyIndex | null;
+  policies: PolicyIndex<Policy> | null;
   /** Whether the tenant has a directory of users. */
   hasUsers: boolean;
   /** The users of runs. */

@@ -11,7 +11,8 @@ import type { CallAmounts, Limiter, Payer } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
-import type { RunPolicies } from '../policies/matching.ts';
+import type { RunPolicies } from '@gatehouse/kit/policy-matching';
+import type { Policy } from '../policies/policy.ts';
 import { withoutLimits } from '../shared/tenant-settings.ts';
 import { ActiveRun, type RunWriter } from '../recording/active-run.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
@@ -133,7 +134,7 @@ function furtherCalls(calls: CallAdmission, call: CallAmounts): StartedTurn['adm
 }
 
 /** The policies of a turn; null without any. */
-function runPoliciesOf({ settings, actor, target, sessionId }: TurnContext): RunPolicies | null {
+function runPoliciesOf({ settings, actor, target, sessionId }: TurnContext): RunPolicies<Policy> | null {
   const { agentId, agentKey = '', ownKeys } = target;
   const policies = settings.policies?.matching({
     ...{

@@ -1,9 +1,45 @@
-import { matchesPattern, parsePattern } from './pattern.ts';
-import { AppError } from '@gatehouse/kit/errors';
-import { foldedGroup } from '@gatehouse/kit/folded-group';
-import { RecentMap } from '@gatehouse/kit/recent-map';
-import { maxCountersOfRun } from '../bounds.ts';
-import { counterOf, dependsOnModel, fields, type PolicyCounter, type Field, type Policy } from './policy.ts';
+import { createHmac, hash } from 'node:crypto';
+import { AppError } from './errors.ts';
+import { foldedGroup } from './folded-group.ts';
+import { matchesPattern, parsePattern } from './name-pattern.ts';
+import { RecentMap } from './recent-map.ts';
+
+/** The policies of a run and their counters. Chat counts with it, and the tenant service shows it. */
+
+/** The properties of a run by which a policy may select. */
+export const policyFields = ['users', 'groups', 'agents', 'apiKeys', 'models'] as const;
+export type PolicyField = (typeof policyFields)[number];
+
+/** Each of its values has a counter of its own. */
+export const policyPers = ['user', 'group', 'agent', 'api_key', 'session', 'model'] as const;
+export type Per = (typeof policyPers)[number];
+
+/** The part of a policy for matching. */
+export interface MatchedPolicy {
+  id: string;
+  /** Names and patterns by field; fields without any are absent. */
+  select: Readonly<Partial<Record<PolicyField, readonly string[]>>>;
+  per: Per | null;
+  /** Whether it counts runs on the tenant's own provider keys. */
+  countsOwnKeys: boolean;
+  /** The key of the ids of its counters in the tenant. */
+  counterKey: Buffer;
+}
+
+/** A counter of a policy: for one value of `per`, or for all runs, with an empty value. */
+export interface Counter<Policy extends MatchedPolicy> {
+  /** A UUID. */
+  id: string;
+  policy: Policy;
+  value: string;
+  /** The user of the value, with the groups whose overrides count for it; null for other values. */
+  user: { id: string; groups: readonly string[] } | null;
+  /** The key of the request. */
+  apiKeyId: string | null;
+}
+
+/** Counters of policies of one provider call; a request with more is refused. */
+const maxCounters = 64;
 
 /** The properties of a run for selections, apart from the model called. */
 export interface RunFacts {
@@ -24,16 +60,16 @@ const maxRecentGroups = 500;
 type PolicySet = bigint;
 
 /** The policies of a tenant, indexed by selected names. */
-export class PolicyIndex {
+export class PolicyIndex<Policy extends MatchedPolicy> {
   readonly #policies: readonly Policy[];
-  readonly #indexes: Readonly<Record<Field, FieldIndex>>;
+  readonly #indexes: Readonly<Record<PolicyField, FieldIndex>>;
   readonly #countingOwnKeys: PolicySet;
   /** The policies by the groups of late: a user may have 100 of them, and a tenant 6,400 patterns. */
   readonly #selectingGroups = new RecentMap<{ policies: PolicySet }>(maxRecentGroups);
 
   constructor(policies: readonly Policy[]) {
     this.#policies = policies;
-    const indexOf = (field: Field): FieldIndex =>
+    const indexOf = (field: PolicyField): FieldIndex =>
       new FieldIndex(policies.map(({ select }) => select[field]?.map((entry) => folded(field, entry))));
     this.#indexes = {
       users: indexOf('users'),
@@ -54,16 +90,16 @@ export class PolicyIndex {
   }
 
   /** The policies of a run, if it calls the right models. They hold until the run ends. */
-  matching(facts: RunFacts): RunPolicies {
+  matching(facts: RunFacts): RunPolicies<Policy> {
     const groups = facts.groups.map(foldedGroup);
-    const valuesOf: Record<Exclude<Field, 'groups' | 'models'>, readonly string[]> = {
+    const valuesOf: Record<Exclude<PolicyField, 'groups' | 'models'>, readonly string[]> = {
       users: listOf(facts.userId),
       agents: facts.agent === null ? [] : [facts.agent.id, facts.agent.key],
       apiKeys: listOf(facts.apiKeyId),
     };
     const selecting = groups.map((group) => ({ group, policies: this.#selecting(group) }));
     let matching = facts.ownKey ? this.#countingOwnKeys : setOf(this.#policies, () => true);
-    for (const field of fields)
+    for (const field of policyFields)
       if (field !== 'groups' && field !== 'models')
         matching &= this.#indexes[field].matching(valuesOf[field]);
     matching &= selecting.reduce((set, { policies }) => set | policies, this.#indexes.groups.matching([]));
@@ -82,13 +118,13 @@ export class PolicyIndex {
   }
 }
 
-interface Candidate {
+interface Candidate<Policy> {
   policy: Policy;
   index: number;
 }
 
-interface RunPoliciesOptions {
-  candidates: readonly Candidate[];
+interface RunPoliciesOptions<Policy> {
+  candidates: readonly Candidate<Policy>[];
   facts: RunFacts;
   /** The groups of the run in the selection of a policy. */
   groupsOf: (index: number) => readonly string[];
@@ -96,13 +132,13 @@ interface RunPoliciesOptions {
 }
 
 /** The policies of one run. */
-export class RunPolicies {
-  readonly #options: RunPoliciesOptions;
+export class RunPolicies<Policy extends MatchedPolicy> {
+  readonly #options: RunPoliciesOptions<Policy>;
   /** Counters of policies with no model, which count each call. */
-  readonly #sharedCounters: readonly PolicyCounter[];
-  readonly #modelCandidates: readonly Candidate[];
+  readonly #sharedCounters: readonly Counter<Policy>[];
+  readonly #modelCandidates: readonly Candidate<Policy>[];
 
-  constructor(options: RunPoliciesOptions) {
+  constructor(options: RunPoliciesOptions<Policy>) {
     this.#options = options;
     const [some, all] = [
       options.candidates.filter(({ policy }) => dependsOnModel(policy)),
@@ -117,23 +153,23 @@ export class RunPolicies {
     return this.#sharedCounters.length === 0 && this.#modelCandidates.length === 0;
   }
 
-  /** The counters of a call of a model. Throws 429 `too_many_counters` beyond 64. */
-  countersOf(modelId: string): readonly PolicyCounter[] {
+  /** The counters of a call of a model; null for those of every model. Throws 429 `too_many_counters` beyond 64. */
+  countersOf(modelId: string | null): readonly Counter<Policy>[] {
     const { models } = this.#options;
-    const matching = this.#modelCandidates.length === 0 ? 0n : models.matching([modelId]);
+    const matching = this.#modelCandidates.length === 0 || modelId === null ? 0n : models.matching([modelId]);
     const modelCounters = this.#modelCandidates
       .filter(({ index }) => hasBit(matching, index))
       .flatMap((candidate) => this.#countersOf(candidate, modelId));
     const counters = [...this.#sharedCounters, ...modelCounters];
-    if (counters.length > maxCountersOfRun)
+    if (counters.length > maxCounters)
       throw new AppError(
         'too_many_counters',
-        `The request counts in more than ${maxCountersOfRun} counters of policies. Ask an administrator for fewer policies.`,
+        `The request counts in more than ${maxCounters} counters of policies. Ask an administrator for fewer policies.`,
       );
     return counters;
   }
 
-  #countersOf({ policy, index }: Candidate, modelId: string | null): PolicyCounter[] {
+  #countersOf({ policy, index }: Candidate<Policy>, modelId: string | null): Counter<Policy>[] {
     const { userId, groups, apiKeyId } = this.#options.facts;
     const hasUser = policy.per === 'user' || policy.per === 'session';
     const user =
@@ -143,7 +179,7 @@ export class RunPolicies {
     );
   }
 
-  #valuesOf({ per }: Policy, index: number, modelId: string | null): readonly string[] {
+  #valuesOf({ per }: MatchedPolicy, index: number, modelId: string | null): readonly string[] {
     const { facts, groupsOf } = this.#options;
     switch (per) {
       case null:
@@ -164,6 +200,30 @@ export class RunPolicies {
   }
 }
 
+const maxValueLength = 256;
+
+/**
+ * The counter of a value; a long value is replaced by its hash. Its id is the same on every replica: a UUID of RFC 9562,
+ * version 8, of a keyed hash (HMAC-SHA-256), since it outlives the deletion of a user's data.
+ */
+function counterOf<Policy extends MatchedPolicy>(
+  policy: Policy,
+  longValue: string,
+  holder: Pick<Counter<Policy>, 'user' | 'apiKeyId'>,
+): Counter<Policy> {
+  const value = longValue.length <= maxValueLength ? longValue : `sha256:${hash('sha256', longValue)}`;
+  const digest = createHmac('sha256', policy.counterKey).update(value).digest('hex');
+  const variant = ((parseInt(digest.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);
+  const parts = [digest.slice(0, 8), digest.slice(8, 12), `8${digest.slice(13, 16)}`];
+  const id = [...parts, `${variant}${digest.slice(18, 20)}`, digest.slice(20, 32)].join('-');
+  return { id, policy, value, ...holder };
+}
+
+/** Whether a policy counts some models alone, or each apart. */
+export function dependsOnModel({ per, select }: MatchedPolicy): boolean {
+  return per === 'model' || select.models !== undefined;
+}
+
 /** A session belongs to its user, or else to its key. The part before the slash has none. */
 function sessionValue({ sessionId, userId, apiKeyId }: RunFacts): string | null {
   if (sessionId === null) return null;
@@ -172,7 +232,7 @@ function sessionValue({ sessionId, userId, apiKeyId }: RunFacts): string | null 
 }
 
 /** Names of groups are the same in any case. */
-function folded(field: Field, name: string): string {
+function folded(field: PolicyField, name: string): string {
   return field === 'groups' ? foldedGroup(name) : name;
 }
 
@@ -223,7 +283,7 @@ function setOf<Item>(items: readonly Item[], includes: (item: Item) => boolean):
   return items.reduce((set, item, index) => (includes(item) ? set | bitOf(index) : set), 0n);
 }
 
-function membersOf(policies: readonly Policy[], set: PolicySet): Candidate[] {
+function membersOf<Policy>(policies: readonly Policy[], set: PolicySet): Candidate<Policy>[] {
   return policies.flatMap((policy, index) => (hasBit(set, index) ? [{ policy, index }] : []));
 }
 

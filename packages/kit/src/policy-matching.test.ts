@@ -1,12 +1,16 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import fc from 'fast-check';
-import { PolicyIndex, type RunFacts } from './matching.ts';
-import { fields, pers, type Field, type Policy } from './policy.ts';
+import {
+  PolicyIndex,
+  policyFields,
+  policyPers,
+  type MatchedPolicy,
+  type PolicyField,
+  type RunFacts,
+} from './policy-matching.ts';
 
-const policyOf = (policy: Partial<Policy> = {}): Policy => ({
-  ...{ id: 'p', name: 'p', select: {}, per: null, limited: [Resource.BUDGET], enforce: true },
-  ...{ countsOwnKeys: true, counterKey: Buffer.alloc(32) },
+const policyOf = (policy: Partial<MatchedPolicy> = {}): MatchedPolicy => ({
+  ...{ id: 'p', select: {}, per: null, countsOwnKeys: true, counterKey: Buffer.alloc(32) },
   ...policy,
 });
 
@@ -15,7 +19,7 @@ const run = (facts: Partial<RunFacts> = {}): RunFacts => ({
   ...facts,
 });
 
-const valuesOf = (policy: Partial<Policy>, facts: Partial<RunFacts>, model = 'gpt-5'): string[] =>
+const valuesOf = (policy: Partial<MatchedPolicy>, facts: Partial<RunFacts>, model = 'gpt-5'): string[] =>
   new PolicyIndex([policyOf(policy)])
     .matching(run(facts))
     .countersOf(model)
@@ -26,7 +30,7 @@ describe('the policies of a run', () => {
     expect(valuesOf({}, {})).toEqual(['']);
   });
 
-  it.each<[string, Partial<Policy>, Partial<RunFacts>, string[]]>([
+  it.each<[string, Partial<MatchedPolicy>, Partial<RunFacts>, string[]]>([
     ['a user', { select: { users: ['ada'] } }, { userId: 'ada' }, ['']],
     ['another user', { select: { users: ['ada'] } }, { userId: 'grace' }, []],
     ['no user where users are selected', { select: { users: ['*'] } }, {}, []],
@@ -64,14 +68,14 @@ describe('the policies of a run', () => {
 });
 
 describe('the id of a counter', () => {
-  const idOf = (policy: Partial<Policy>, userId: string): string | undefined =>
+  const idOf = (policy: Partial<MatchedPolicy>, userId: string): string | undefined =>
     new PolicyIndex([policyOf({ per: 'user', ...policy })]).matching(run({ userId })).countersOf('gpt-5')[0]
       ?.id;
 
   it('is a UUID of the value under the key of its policy and tenant', () => {
     const counterKey = Buffer.alloc(32, 1);
     expect(idOf({}, 'ada')).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-    expect(idOf({ name: 'renamed' }, 'ada')).toBe(idOf({}, 'ada'));
+    expect(idOf({ id: 'q' }, 'ada')).toBe(idOf({}, 'ada'));
     expect(idOf({}, 'bob')).not.toBe(idOf({}, 'ada'));
     expect(idOf({ counterKey }, 'ada')).not.toBe(idOf({}, 'ada'));
   });
@@ -147,7 +151,7 @@ const entries = fc.option(fc.array(fc.stringMatching(/^[ab*]{1,4}$/), { minLengt
   nil: undefined,
 });
 
-const policies: fc.Arbitrary<Policy> = fc
+const policies: fc.Arbitrary<MatchedPolicy> = fc
   .record({
     id: names,
     select: fc.record({
@@ -157,7 +161,7 @@ const policies: fc.Arbitrary<Policy> = fc
       apiKeys: entries,
       models: entries,
     }),
-    per: fc.constantFrom(null, ...pers),
+    per: fc.constantFrom(null, ...policyPers),
     countsOwnKeys: fc.boolean(),
   })
   .map(({ select, ...policy }) =>
@@ -176,11 +180,12 @@ const facts: fc.Arbitrary<RunFacts> = fc.record({
   ownKey: fc.boolean(),
 });
 
-const shown = ({ policy, value }: { policy: Policy; value: string }): string => `${policy.id} ${value}`;
+const shown = ({ policy, value }: { policy: MatchedPolicy; value: string }): string =>
+  `${policy.id} ${value}`;
 
 /** Each policy by regular expressions. */
-function naive(list: readonly Policy[], run: RunFacts, model: string): string[] {
-  const values: Record<Field, readonly (string | undefined)[]> = {
+function naive(list: readonly MatchedPolicy[], run: RunFacts, model: string): string[] {
+  const values: Record<PolicyField, readonly (string | undefined)[]> = {
     users: [run.userId ?? undefined],
     groups: run.groups,
     agents: [run.agent?.id, run.agent?.key],
@@ -189,12 +194,12 @@ function naive(list: readonly Policy[], run: RunFacts, model: string): string[] 
   };
   const matches = (entry: string, value: string): boolean =>
     new RegExp(`^${entry.replaceAll('*', '.*')}$`).test(value);
-  const isNamed = (policy: Policy, field: Field, value: string | undefined): boolean =>
+  const isNamed = (policy: MatchedPolicy, field: PolicyField, value: string | undefined): boolean =>
     value !== undefined && (policy.select[field] ?? ['*']).some((entry) => matches(entry, value));
   return list
     .filter((policy) => policy.countsOwnKeys || !run.ownKey)
     .filter((policy) =>
-      fields.every(
+      policyFields.every(
         (field) =>
           policy.select[field] === undefined || values[field].some((value) => isNamed(policy, field, value)),
       ),
