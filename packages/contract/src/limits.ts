@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { utcTime } from './fields.ts';
+import { modelId, storableText, userId, utcTime, uuid } from './fields.ts';
+import { policyPeriods } from './policies.ts';
 import { ok, route, type Route } from './route.ts';
 
 /** Limits and budgets: `GET /v1/limits`. */
@@ -18,7 +19,7 @@ export const limitState = z.strictObject({
     'memory_entities',
   ]),
   /** Null for what has no window: concurrency and memory. */
-  window: z.enum(['minute', 'day', 'month']).nullable(),
+  window: z.enum(['minute', ...policyPeriods]).nullable(),
   /** Counts are numbers; money is decimal text in USD. */
   limit: z.union([count, usdAmount]),
   used: z
@@ -34,6 +35,11 @@ export const limitState = z.strictObject({
     ),
   remaining: z.union([count, usdAmount]).nullable().describe('`null` when `used` is'),
   resets_at: utcTime.nullable(),
+  policy: z.string().nullable().describe('The name of the policy; `null` for a limit of the tenant or key'),
+  value: z
+    .string()
+    .nullable()
+    .describe('The value of `per` that the policy counts; `null` if it has one counter for all runs'),
 });
 export type LimitState = z.output<typeof limitState>;
 
@@ -47,12 +53,22 @@ export const limitList = z.strictObject({
 });
 export type LimitList = z.output<typeof limitList>;
 
+export const limitsQuery = z.strictObject({
+  user_id: userId.optional().describe('Limits of this user, by whatever key'),
+  session_id: storableText(1, 255).optional().describe('With policies that count this session'),
+  agent_id: uuid.optional().describe('With policies that count this agent'),
+  model: modelId.optional().describe('With policies that count this model'),
+});
+
 export const routes: readonly Route[] = [
   route('limits.get', 'GET /v1/limits', {
     service: 'tenant',
     access: { kind: 'key' },
+    query: limitsQuery,
     response: ok(limitList),
-    summary: 'Get the limits of the key and their use',
+    summary: 'Get the limits of the next request and their use',
+    description:
+      'Of several limits of one resource and window, the one with the least remaining: of the tenant, the key, or a policy that refuses. With a parameter, it needs the scope `policies.write`.',
     examples: {
       tenant: {
         summary: 'Requests per minute, concurrent requests, a monthly budget and memory',
@@ -67,6 +83,8 @@ export const routes: readonly Route[] = [
               reserved: 0,
               remaining: 559,
               resets_at: '2026-01-10T09:01:00.000Z',
+              policy: null,
+              value: null,
             },
             {
               resource: 'concurrency',
@@ -76,6 +94,8 @@ export const routes: readonly Route[] = [
               reserved: 0,
               remaining: 17,
               resets_at: null,
+              policy: null,
+              value: null,
             },
             {
               resource: 'budget',
@@ -85,6 +105,8 @@ export const routes: readonly Route[] = [
               reserved: '0.096000000000',
               remaining: '37.563500000000',
               resets_at: '2026-02-01T00:00:00.000Z',
+              policy: 'people',
+              value: 'ada',
             },
             {
               resource: 'memory_documents',
@@ -94,6 +116,8 @@ export const routes: readonly Route[] = [
               reserved: 0,
               remaining: 98_796,
               resets_at: null,
+              policy: null,
+              value: null,
             },
             {
               resource: 'memory_bytes',
@@ -103,6 +127,8 @@ export const routes: readonly Route[] = [
               reserved: 0,
               remaining: 5_359_398_899,
               resets_at: null,
+              policy: null,
+              value: null,
             },
             {
               resource: 'memory_entities',
@@ -112,6 +138,8 @@ export const routes: readonly Route[] = [
               reserved: 0,
               remaining: 1_000_000,
               resets_at: null,
+              policy: null,
+              value: null,
             },
           ],
         },

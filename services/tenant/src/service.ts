@@ -31,12 +31,12 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const base = { config, keyRing, ...pools, ...clients, changes, recordChange };
   const providerKeys = createProviderKeys(base);
   const tenants = createTenants(base, providerKeys.findKeys);
-  const { findTenant } = tenants;
+  const { findTenant, findPolicyLimits } = tenants;
   const keys = createKeys(shell, base, async (id) => (await findTenant(id)) !== null);
   const users = createUsers(shell, base);
   const sessions = createSessions(shell, base);
   const deviceLogins = createDeviceLogins(shell, base, sessions.doors);
-  const limits = createLimits(shell, base);
+  const limits = createLimits(shell, base, findPolicyLimits);
   const deletions = createDeletions(shell, base, jobs);
   const transfers = createTransfers(shell, base, { jobs, participants, findTenant });
   const { parts, ...served } = joined([

@@ -189,6 +189,7 @@ describe('concurrency', () => {
           reserved: 0,
           remaining: 0,
           resets_at: null,
+          ...{ policy: null, value: null },
         },
       ]);
     }, 3_000);

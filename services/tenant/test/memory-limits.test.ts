@@ -19,7 +19,10 @@ const settingsOf = async (tenant: TestTenant) => (await service.settings(tenant.
 const gib = 1024 ** 3;
 
 const state = (resource: string, limit: number, used: number | null, remaining: number | null) => {
-  return { resource, window: null, limit, used, reserved: 0, remaining, resets_at: null };
+  return {
+    ...{ resource, window: null, limit, used, reserved: 0, remaining, resets_at: null },
+    ...{ policy: null, value: null },
+  };
 };
 
 it('a tenant has the limits that its owner sets, and defaults for the others', async () => {

@@ -9,7 +9,7 @@ import { rpcService, type RpcService, type RpcsOf } from '@gatehouse/grpc/rpc';
 import type { GrpcServer } from '@gatehouse/grpc/server';
 import { sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
-import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
+import { AgentServiceService, type AgentName } from '@gatehouse/proto/agent/v1/agent';
 import {
   ChatServiceService,
   KeyVerdict,
@@ -50,6 +50,7 @@ export class UserDataServices {
   /** The use that tenants make of their memory. */
   readonly usage = new Map<string, GetUsageResponse>();
   usageState: 'answers' | 'fails' | 'hangs' = 'answers';
+  readonly agents: AgentName[] = [];
   /** Runs of agents that are under way. */
   openRuns: () => number = () => 0;
   /** Checks of provider keys that chat was asked for. */
@@ -84,6 +85,11 @@ export class UserDataServices {
       handle: ({ tenantId }: { tenantId: string }) => services.#usageOf(tenantId),
     };
     const countOpenRuns = { callers, handle: () => Promise.resolve({ runs: services.openRuns() }) };
+    const describeAgents = {
+      callers,
+      handle: ({ ids }: { ids: string[] }) =>
+        Promise.resolve({ agents: services.agents.filter(({ id }) => ids.includes(id)) }),
+    };
     const memory = { definition: MemoryServiceService, rpcs: { getUsage } };
     const checkProviderKey = {
       callers,
@@ -102,7 +108,7 @@ export class UserDataServices {
     ): Promise<void> => {
       services.#servers.set(service, await StandIn.start(service, identity, own, participant(service)));
     };
-    await start('agent', { definition: AgentServiceService, rpcs: {} });
+    await start('agent', { definition: AgentServiceService, rpcs: { describeAgents } });
     await start('memory', memory);
     await start('analytics', { definition: SystemServiceService, rpcs: {} });
     await start('chat', chat);

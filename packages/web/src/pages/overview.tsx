@@ -126,7 +126,7 @@ function NextLimit({ limits }: { limits: readonly LimitState[] }) {
   const { used, limit, remaining, window } = budget;
   return (
     <dl class="card">
-      <dt>{`Budget left this ${window ?? 'period'}`}</dt>
+      <dt>{window === 'total' ? 'Budget left' : `Budget left this ${window ?? 'period'}`}</dt>
       <dd class="figure">{remaining === null ? 'Unknown' : <Money amount={String(remaining)} />}</dd>
       <dd>
         <meter min={0} max={Number(limit)} value={Number(used)} aria-label="Budget used" />

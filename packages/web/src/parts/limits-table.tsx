@@ -15,7 +15,8 @@ const names: Record<LimitState['resource'], string> = {
 };
 
 const columns: readonly DataColumn<LimitState>[] = [
-  textColumn('Limit', ({ resource, window }) => names[resource] + (window === null ? '' : ` per ${window}`)),
+  textColumn('Limit', ({ resource, window }) => names[resource] + windowText(window)),
+  textColumn('Policy', ({ policy, value }) => [policy, value].filter((text) => text !== null).join(': ')),
   amountColumn('Used', ({ used }) => used),
   amountColumn('Reserved', ({ reserved }) => reserved),
   amountColumn('Remaining', ({ remaining }) => remaining),
@@ -23,6 +24,11 @@ const columns: readonly DataColumn<LimitState>[] = [
   { header: 'Share', cell: (state) => <Share state={state} />, value: null },
   timeColumn('Resets', ({ resets_at: at }) => at, 'never'),
 ];
+
+function windowText(window: LimitState['window']): string {
+  if (window === null) return '';
+  return window === 'total' ? ' in total' : ` per ${window}`;
+}
 
 function amountColumn(
   header: string,
@@ -37,7 +43,7 @@ function Amount({ figure }: { figure: number | string | null }) {
   return figure === null ? 'unknown' : count(figure);
 }
 
-/** The limits of the key, each the first one to stop it: the tenant's or its own. */
+/** The limits of the key, each the first one to stop it: the tenant's, its own or a policy's. */
 export function LimitsTable({ limits }: { limits: readonly LimitState[] }) {
   return (
     <DataTable

@@ -8,7 +8,7 @@ export function describeAgents(
   agents: Pick<AgentStore, 'names' | 'named'>,
 ): Rpc<DescribeAgentsRequest, DescribeAgentsResponse> {
   return {
-    callers: ['analytics'],
+    callers: ['analytics', 'tenant'],
     handle: async (request) => {
       assertDescribable(request);
       const { tenantId, ids, namePrefix: prefix, onlyVisible, userId } = request;

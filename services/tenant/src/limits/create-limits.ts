@@ -7,6 +7,8 @@ import { LeaseSystemStore } from './lease-system-store.ts';
 import { budgetHandlers } from './owner-budget-handlers.ts';
 import { oldSpend } from './budget-spend-store.ts';
 import { BudgetSystemStore } from './budget-system-store.ts';
+import { agentKeyOf } from './agent-key-client.ts';
+import type { FindPolicyLimits } from './caller-limits.ts';
 import { limitHandlers } from './limit-handlers.ts';
 import { LimitStore } from './limit-store.ts';
 import { LimitSystemStore, oldSettlements } from './limit-system-store.ts';
@@ -16,7 +18,7 @@ import { settle } from './settle-rpc.ts';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
 /** Limits and budgets: leases to replicas of chat, and what is left. */
-export function createLimits({ log }: Shell, base: BaseDependencies) {
+export function createLimits({ log }: Shell, base: BaseDependencies, findPolicyLimits: FindPolicyLimits) {
   const systemStore = new LimitSystemStore(base);
   const touchHolder = (id: string): Promise<void> => systemStore.touchHolder(id);
   const leases = new LeaseSystemStore(base.lease, { ...base, touchHolder });
@@ -25,7 +27,12 @@ export function createLimits({ log }: Shell, base: BaseDependencies) {
     new PeriodicWork({ task, log, everyMs: hourMs, round });
   return {
     handlers: {
-      ...limitHandlers(new LimitStore(base.app), memoryUsageOf(base.memory)),
+      ...limitHandlers({
+        store: new LimitStore(base.app),
+        findPolicyLimits,
+        findMemoryUsage: memoryUsageOf(base.memory),
+        findAgentKey: agentKeyOf(base.agent),
+      }),
       ...budgetHandlers(new BudgetSystemStore(base.system)),
     },
     rpcs: { lease: lease(leases), settle: settle(leases, systemStore) },

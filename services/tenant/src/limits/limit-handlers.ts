@@ -1,31 +1,72 @@
-import type { LimitState } from '@gatehouse/contract/limits';
+import type { LimitState, limitsQuery } from '@gatehouse/contract/limits';
 import type { Call, Handler } from '@gatehouse/http/app';
-import { isTenantPrincipal } from '@gatehouse/identity/principal';
-import { cacheKey } from '@gatehouse/kit/cache-key';
-import { usdOf } from '@gatehouse/kit/money';
-import { setResources, taken, type SetResource } from './leases.ts';
+import { isTenantPrincipal, type TenantPrincipal } from '@gatehouse/identity/principal';
+import { AppError } from '@gatehouse/kit/errors';
+import type { RunFacts } from '@gatehouse/kit/policy-matching';
+import type { z } from 'zod';
+import type { FindAgentKey } from './agent-key-client.ts';
+import { showLimit, tightest, type CallerLimit, type FindPolicyLimits } from './caller-limits.ts';
+import { setResources, type SetResource } from './leases.ts';
 import type { MemoryAmounts } from './stored-limits.ts';
 import type { FindMemoryUsage } from './memory-usage-client.ts';
 import type { LimitStore, Limited } from './limit-store.ts';
 
-/** `GET /v1/limits`: the limits of the calling key, and how much of each is used. */
-export function limitHandlers(store: LimitStore, findMemoryUsage: FindMemoryUsage): Record<string, Handler> {
+type Get = Call<unknown, z.output<typeof limitsQuery>>;
+
+export interface LimitDependencies {
+  store: LimitStore;
+  findPolicyLimits: FindPolicyLimits;
+  findMemoryUsage: FindMemoryUsage;
+  findAgentKey: FindAgentKey;
+}
+
+/** `GET /v1/limits`: the limits of the caller's next request, or of another's, and how much of each is used. */
+export function limitHandlers({
+  store,
+  findPolicyLimits,
+  findMemoryUsage,
+  findAgentKey,
+}: LimitDependencies): Record<string, Handler> {
   return {
-    'limits.get': async (call: Call) => {
-      const { principal } = call;
+    'limits.get': async (call: Get) => {
+      const { principal, query } = call;
       // An owner key belongs to no tenant and has no limits.
       if (!isTenantPrincipal(principal)) return { body: { timezone: 'UTC', limits: [] } };
-      const [{ limits, memoryLimits, timezone }, memoryUse] = await Promise.all([
-        store.find(principal.tenantId, principal.keyId),
-        findMemoryUsage(principal.tenantId, call),
+      if (Object.keys(query).length > 0 && !principal.scopes.includes('policies.write'))
+        throw new AppError('scope_missing', 'The API key lacks the scope policies.write.');
+      const { tenantId } = principal;
+      const agentKey = query.agent_id === undefined ? '' : await findAgentKey(tenantId, query.agent_id, call);
+      const facts = factsOf(principal, query, agentKey);
+      const [{ limits, memoryLimits, timezone }, policyLimits, memoryUse] = await Promise.all([
+        store.find(tenantId, facts.apiKeyId === null ? [] : [facts.apiKeyId]),
+        findPolicyLimits(tenantId, { facts, model: query.model ?? null }),
+        findMemoryUsage(tenantId, call),
       ]);
+      const callerLimits = [...limits.filter(isSet).map(callerLimit), ...policyLimits];
       return {
         body: {
           timezone,
-          limits: [...tightest(limits.filter(isSet)).map(showLimit), ...showMemory(memoryLimits, memoryUse)],
+          limits: [...tightest(callerLimits).map(showLimit), ...showMemory(memoryLimits, memoryUse)],
         },
       };
     },
+  };
+}
+
+/** The caller's next run. Another user has runs by any key. */
+function factsOf(
+  { keyId, boundUser }: TenantPrincipal,
+  { user_id: other, session_id: sessionId, agent_id: agentId }: Get['query'],
+  agentKey: string,
+): RunFacts {
+  return {
+    userId: other ?? boundUser,
+    // Those of the directory, which are looked up.
+    groups: [],
+    agent: agentId === undefined ? null : { id: agentId, key: agentKey },
+    apiKeyId: other === undefined ? keyId : null,
+    sessionId: sessionId ?? null,
+    ownKey: false,
   };
 }
 
@@ -35,33 +76,9 @@ function isSet(limited: Limited): limited is SetLimit {
   return setResources.some((resource) => resource === limited.resource);
 }
 
-/** Keeps the limit with less remaining if the tenant and the key both limit a resource in the same window. */
-function tightest(limits: readonly SetLimit[]): SetLimit[] {
-  const byWindow = Map.groupBy(limits, ({ resource, period }) => cacheKey(resource, period));
-  return [...byWindow.values()].flatMap((same) =>
-    same.reduce((least, next) => (remaining(next) < remaining(least) ? next : least), same[0] as SetLimit),
-  );
-}
-
-function remaining({ limitUse }: Limited): bigint {
-  const left = limitUse.limit - taken(limitUse);
-  return left > 0n ? left : 0n;
-}
-
-function showLimit(limited: SetLimit): LimitState {
-  const { resource, limitUse, period } = limited;
-  const isBudget = resource === 'budget';
-  const amount = isBudget ? usdOf : Number;
-  const { end } = limitUse.window;
-  return {
-    resource,
-    window: resource === 'concurrency' ? null : (period ?? 'minute'),
-    limit: amount(limitUse.limit),
-    used: amount(isBudget ? limitUse.used : taken(limitUse)),
-    reserved: amount(isBudget ? limitUse.inUse : 0n),
-    remaining: amount(remaining(limited)),
-    resets_at: end === null ? null : new Date(end).toISOString(),
-  };
+function callerLimit({ resource, period, limitUse }: SetLimit): CallerLimit {
+  const window = resource === 'concurrency' ? null : (period ?? 'minute');
+  return { resource, window, limitUse, policy: null, value: null };
 }
 
 /** `use` is null while it is unknown. */
@@ -77,6 +94,7 @@ function showMemory(limits: MemoryAmounts, use: MemoryAmounts | null): LimitStat
       reserved: 0,
       remaining: used === null ? null : Math.max(0, limit - used),
       resets_at: null,
+      ...{ policy: null, value: null },
     };
   });
 }

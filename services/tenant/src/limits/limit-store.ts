@@ -26,13 +26,13 @@ export interface LimitsOfKey extends LimitsNow {
 
 /** The limits of one tenant, read-only. `pool` acts as `tenant_app`. */
 export class LimitStore extends Store {
-  /** The limits of the tenant and of one of its keys, with the amounts spent and held, and the limits of its memory. */
-  async find(tenantId: string, keyId: string): Promise<LimitsOfKey> {
+  /** The limits of the tenant and of some of its keys, with the amounts spent and held, and the limits of its memory. */
+  async find(tenantId: string, keyIds: readonly string[]): Promise<LimitsOfKey> {
     return withTenant(this.pool, tenantId, async (db) => {
-      const limitRows = await findLimitRows(db, [tenantId, keyId]);
-      const held = await findHeld(db, tenantId, { subjectIds: [tenantId, keyId], exceptHolder: null });
+      const limitRows = await findLimitRows(db, [tenantId, ...keyIds]);
+      const held = await findHeld(db, tenantId, { subjectIds: [tenantId, ...keyIds], exceptHolder: null });
       const { memoryLimits, timezone } = await findSettings(db, tenantId);
-      const limits = await readLimits(db, tenantId, { keyIds: [keyId], limitRows, held });
+      const limits = await readLimits(db, tenantId, { keyIds, limitRows, held });
       return { ...limits, memoryLimits: memoryLimitsOf(memoryLimits), timezone };
     });
   }

@@ -30,16 +30,21 @@ const limitNames = Object.keys(resourceOf) as (keyof PolicyLimits)[];
 
 /** A policy for chat, which matches runs with it. */
 export function showEnabledPolicy(policy: EnabledPolicy): PolicyMessage {
-  const { id, name, fromOwner, selection, per, enforce, counterKey } = policy;
+  const { id, fromOwner, selection, per, enforce, counterKey } = policy;
   return {
     id,
-    name: fromOwner ? `owner:${name}` : name,
+    name: shownName(policy),
     ...{ users: selection.users ?? [], groups: selection.groups ?? [], agents: selection.agents ?? [] },
     ...{ apiKeys: selection.api_keys ?? [], models: selection.models ?? [] },
     ...(per !== null && { per }),
     limited: limitedBy(policy),
     ...{ enforce, fromOwner, counterKey },
   };
+}
+
+/** The name of a policy for its tenant. */
+export function shownName({ fromOwner, name }: Pick<EnabledPolicy, 'fromOwner' | 'name'>): string {
+  return fromOwner ? `owner:${name}` : name;
 }
 
 function limitedBy({ limits, budget, overridden }: EnabledPolicy): Resource[] {

@@ -1,6 +1,7 @@
 import type { Changes, RecordChange } from '@gatehouse/audited-changes/changes';
 import type { RpcClient } from '@gatehouse/grpc/client';
 import type { Pool } from '@gatehouse/pg/pool';
+import type { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
@@ -28,6 +29,7 @@ export interface BaseDependencies {
   changes: Changes;
   recordChange: RecordChange;
   raise: RaiseAlert;
+  agent: RpcClient<AgentServiceClient>;
   memory: RpcClient<MemoryServiceClient>;
   chat: RpcClient<ChatServiceClient>;
 }

@@ -1,3 +1,4 @@
+import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
@@ -11,6 +12,7 @@ export function createClients(shell: Shell, config: TenantConfig) {
   const { raise } = publishedAlerts(shell, config);
   return {
     raise,
+    agent: shell.peer('agent', config.AGENT_GRPC, AgentServiceClient),
     memory: shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient),
     chat: shell.peer('chat', config.CHAT_GRPC, ChatServiceClient),
     participants: {

@@ -1,12 +1,15 @@
 import { Batched, batchedFinder } from '@gatehouse/kit/batched';
 import { describeTenants } from './describe-tenants-rpc.ts';
 import { policyHandlers } from '../policies/policy-handlers.ts';
+import { UserSystemStore } from '../users/user-system-store.ts';
+import { PolicyUseSystemStore } from '../policies/policy-use-system-store.ts';
 import { PolicySystemStore } from '../policies/policy-system-store.ts';
 import { getTenantSettings, type FindProviderKeys } from './get-tenant-settings-rpc.ts';
 import { tenantSettingsHandlers } from './tenant-settings-handlers.ts';
 import { ownerTenantHandlers } from './owner-tenant-handlers.ts';
 import { findLimitedKeys, findSettings } from './settings-system-store.ts';
 import { TenantSystemStore } from './tenant-system-store.ts';
+import type { FindPolicyLimits } from '../limits/caller-limits.ts';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
 /** Tenants, and the settings requested by other services. */
@@ -21,6 +24,13 @@ export function createTenants(
     const byTenant = Map.groupBy(found, ({ tenantId }) => tenantId);
     return tenantIds.map((id) => byTenant.get(id) ?? []);
   });
+  const users = new UserSystemStore(known);
+  const uses = new PolicyUseSystemStore(proved, {
+    keyRing,
+    findEnabled: (tenantId) => policies.get(tenantId),
+    findUser: async (form) => (await users.resolve([form]))[0] ?? null,
+  });
+  const findPolicyLimits: FindPolicyLimits = (tenantId, run) => uses.find(tenantId, run);
   return {
     handlers: {
       ...ownerTenantHandlers(tenants, changes),
@@ -40,5 +50,6 @@ export function createTenants(
       }),
     },
     findTenant: (id: string) => tenants.find(id),
+    findPolicyLimits,
   };
 }

@@ -1,0 +1,122 @@
+import { PolicyIndex, type Counter, type MatchedPolicy } from '@gatehouse/kit/policy-matching';
+import { inTenantOrder, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { Store } from '@gatehouse/pg/store';
+import { openCounterKey } from '@gatehouse/secrets/counter-key';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import type { CallerLimit, RunToLimit } from '../limits/caller-limits.ts';
+import { findCountedPolicies } from '../limits/counted-policy-store.ts';
+import { limitName, setResources, type SetResource } from '../limits/leases.ts';
+import { findHeld } from '../limits/limit-store.ts';
+import { findCounterRows, type CounterAsk } from '../limits/policy-counter-store.ts';
+import { counterWindow } from '../limits/policy-counters.ts';
+import type { NameForm, ResolvedUser } from '../users/user-system-store.ts';
+import { foldedName } from '../users/user.ts';
+import { shownName, type EnabledPolicy } from './enabled-policy.ts';
+
+interface ShownPolicy extends MatchedPolicy {
+  name: string;
+}
+
+type ShownAsk = CounterAsk & { policy: ShownPolicy };
+
+interface Lookups {
+  keyRing: KeyRing;
+  findEnabled: (tenantId: string) => Promise<readonly EnabledPolicy[]>;
+  findUser: (form: NameForm) => Promise<ResolvedUser | null>;
+}
+
+/** The limits of policies for runs. `pool` acts as `tenant_system`, which sees the overrides of the owner's policies. */
+export class PolicyUseSystemStore extends Store {
+  readonly #lookups: Lookups;
+
+  constructor(pool: Pool, lookups: Lookups) {
+    super(pool);
+    this.#lookups = lookups;
+  }
+
+  /** The limits that refuse a run, and how much of each is used. The user's groups are looked up. */
+  async find(tenantId: string, { facts, model }: RunToLimit): Promise<CallerLimit[]> {
+    const enabled = await this.#lookups.findEnabled(tenantId);
+    const policies = enabled
+      .filter(({ enforce }) => enforce)
+      .map((policy) => matchedPolicy(this.#lookups.keyRing, policy));
+    if (policies.length === 0) return [];
+    const user = await this.#userOf(tenantId, facts.userId);
+    const counters = new PolicyIndex(policies).matching({ ...facts, ...user }).countersOf(model);
+    const asks = counters.flatMap((counter) => setResources.map((resource) => askOf(counter, resource)));
+    return inTenantOrder(this.pool, tenantId, (db) => readUse(db, tenantId, asks));
+  }
+
+  /** The id and the groups of the user with this name, who need not be in the directory. */
+  async #userOf(
+    tenantId: string,
+    name: string | null,
+  ): Promise<{ userId: string | null; groups: readonly string[] }> {
+    if (name === null) return { userId: null, groups: [] };
+    const user = await this.#lookups.findUser({ tenantId, folded: foldedName(name) });
+    return { userId: user?.userId ?? name, groups: user?.groups.map((group) => group.name) ?? [] };
+  }
+}
+
+async function readUse(db: Queryable, tenantId: string, asks: readonly ShownAsk[]): Promise<CallerLimit[]> {
+  const { policies, calendar } = await findCountedPolicies(db, tenantId, asks);
+  const limited = asks.flatMap((ask) => {
+    const counted = policies.get(ask.subjectId);
+    const limit = counted?.limits[ask.resource] ?? null;
+    return counted === undefined || limit === null ? [] : [{ ask, counted, limit }];
+  });
+  if (limited.length === 0) return [];
+  const rows = await findCounterRows(
+    db,
+    tenantId,
+    limited.map(({ ask }) => ask),
+  );
+  const held = await findHeld(db, tenantId, {
+    subjectIds: [...new Set(limited.map(({ ask }) => ask.subjectId))],
+    exceptHolder: null,
+  });
+  const rowOf = new Map(rows.map((row) => [limitName({ ...row, subjectId: row.id }), row]));
+  const heldOf = Map.groupBy(held, limitName);
+  return limited.map(({ ask: { resource, policy, counter, subjectId }, counted, limit }) => {
+    const name = limitName({ subjectId, resource });
+    const row = rowOf.get(name) ?? null;
+    const { window, isNew } = counterWindow(counted, { resource, calendar, row });
+    const holds = (heldOf.get(name) ?? []).filter(({ windowStart }) => windowStart === window.start);
+    return {
+      resource,
+      window: windowName(resource, counted.period),
+      limitUse: {
+        ...{ limit, window, name: window.start },
+        used: isNew || row === null || row.used < 0n ? 0n : row.used,
+        othersHold: holds.reduce((sum, { amount }) => sum + amount, 0n),
+        inUse: holds.reduce((sum, { inUse }) => sum + inUse, 0n),
+      },
+      policy: policy.name,
+      value: policy.per === null ? null : counter.value,
+    };
+  });
+}
+
+function windowName(resource: SetResource, period: CallerLimit['window']): CallerLimit['window'] {
+  if (resource === 'concurrency') return null;
+  return resource === 'budget' ? period : 'minute';
+}
+
+function matchedPolicy(keyRing: KeyRing, policy: EnabledPolicy): ShownPolicy {
+  const { id, tenantId, selection, per, fromOwner, counterKey } = policy;
+  const { api_keys: apiKeys, ...select } = selection;
+  return {
+    ...{ id, per, name: shownName(policy), countsOwnKeys: !fromOwner },
+    counterKey: openCounterKey(keyRing, { tenantId, policyId: id }, counterKey),
+    select: { ...select, ...(apiKeys !== undefined && { apiKeys }) },
+  };
+}
+
+function askOf({ id, policy, value, user }: Counter<ShownPolicy>, resource: SetResource): ShownAsk {
+  const counter = {
+    ...{ policyId: policy.id, value, userId: user?.id ?? null, groups: user?.groups ?? [] },
+    // It opens no counter.
+    apiKeyId: null,
+  };
+  return { subjectId: id, resource, counter, policy };
+}
