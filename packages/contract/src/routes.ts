@@ -31,6 +31,7 @@ import * as ownerSystem from './owner-system.ts';
 import * as ownerUsage from './owner-usage.ts';
 import { webRoutes } from './pages.ts';
 import * as policies from './policies.ts';
+import * as policyCounters from './policy-counters.ts';
 import * as providerKeys from './provider-keys.ts';
 import * as responses from './responses.ts';
 import * as ownKeys from './personal-keys.ts';
@@ -79,6 +80,7 @@ export const resources = [
   sessions,
   deviceLogins,
   policies,
+  policyCounters,
   providerKeys,
   users,
   limits,

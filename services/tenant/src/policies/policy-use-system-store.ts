@@ -17,7 +17,14 @@ interface ShownPolicy extends MatchedPolicy {
   name: string;
 }
 
-type ShownAsk = CounterAsk & { policy: ShownPolicy };
+/** An ask for the use of a counter. */
+type ShownAsk = CounterAsk & { policy: Pick<ShownPolicy, 'name' | 'per'> };
+
+/** A limit of a counter. */
+export interface CounterLimit extends CallerLimit {
+  /** The id of the counter. */
+  subjectId: string;
+}
 
 interface Lookups {
   keyRing: KeyRing;
@@ -58,7 +65,12 @@ export class PolicyUseSystemStore extends Store {
   }
 }
 
-async function readUse(db: Queryable, tenantId: string, asks: readonly ShownAsk[]): Promise<CallerLimit[]> {
+/** The limits of counters and how much of each is used; counters without a row have used nothing. */
+export async function readUse(
+  db: Queryable,
+  tenantId: string,
+  asks: readonly ShownAsk[],
+): Promise<CounterLimit[]> {
   const { policies, calendar } = await findCountedPolicies(db, tenantId, asks);
   const limited = asks.flatMap((ask) => {
     const counted = policies.get(ask.subjectId);
@@ -83,7 +95,7 @@ async function readUse(db: Queryable, tenantId: string, asks: readonly ShownAsk[
     const { window, isNew } = counterWindow(counted, { resource, calendar, row });
     const holds = (heldOf.get(name) ?? []).filter(({ windowStart }) => windowStart === window.start);
     return {
-      resource,
+      ...{ subjectId, resource },
       window: windowName(resource, counted.period),
       limitUse: {
         ...{ limit, window, name: window.start },

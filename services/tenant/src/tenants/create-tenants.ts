@@ -1,5 +1,7 @@
 import { Batched, batchedFinder } from '@gatehouse/kit/batched';
 import { describeTenants } from './describe-tenants-rpc.ts';
+import { policyCounterHandlers } from '../policies/policy-counter-handlers.ts';
+import { PolicyCounterListSystemStore } from '../policies/policy-counter-list-system-store.ts';
 import { policyHandlers } from '../policies/policy-handlers.ts';
 import { UserSystemStore } from '../users/user-system-store.ts';
 import { PolicyUseSystemStore } from '../policies/policy-use-system-store.ts';
@@ -31,11 +33,13 @@ export function createTenants(
     findUser: async (form) => (await users.resolve([form]))[0] ?? null,
   });
   const findPolicyLimits: FindPolicyLimits = (tenantId, run) => uses.find(tenantId, run);
+  const counters = new PolicyCounterListSystemStore(proved);
   return {
     handlers: {
       ...ownerTenantHandlers(tenants, changes),
       ...tenantSettingsHandlers(app, changes),
       ...policyHandlers({ app, system, changes, keyRing }),
+      ...policyCounterHandlers({ app, listCounters: (policy, page) => counters.list(policy, page) }),
     },
     rpcs: {
       describeTenants: describeTenants(tenants),

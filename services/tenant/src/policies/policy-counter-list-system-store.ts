@@ -1,0 +1,101 @@
+import { inTenantOrder } from '@gatehouse/pg/pool';
+import { Store } from '@gatehouse/pg/store';
+import { setResources } from '../limits/leases.ts';
+import { findHeld } from '../limits/limit-store.ts';
+import type { CounterPage, CountersOf, ListedCounter } from './listed-counter.ts';
+import { readUse } from './policy-use-system-store.ts';
+
+interface StoredCounter extends Omit<ListedCounter, 'reserved' | 'limits'> {
+  userId: string | null;
+  groups: string[];
+  windowStart: number | null;
+}
+
+/** Lists of counters. `pool` acts as `tenant_system`, which sees the overrides of the owner's policies. */
+export class PolicyCounterListSystemStore extends Store {
+  /**
+   * The counters of a tenant in a policy with the most spent, or with the least remaining, first: one more than
+   * `limit` if there are more. Reads all counters of the policy.
+   */
+  async list({ tenantId, policy }: CountersOf, page: CounterPage): Promise<ListedCounter[]> {
+    return inTenantOrder(this.pool, tenantId, async (db) => {
+      const { q, sort, after, limit } = page;
+      const rows = await db.all<StoredCounter>(
+        `with policy as materialized (
+           select per, date_trunc('milliseconds', counts_since) as counts_since, budget is not null as has_budget,
+             round((budget ->> 'usd')::numeric * 1e12) as amount
+           from tenant.policies where id = $2
+         ), overrides as materialized (
+           select value, round((amounts ->> 'budget_usd')::numeric * 1e12) as amount from tenant.policy_overrides
+           where policy_id = $2 and amounts ? 'budget_usd' and (until is null or until > clock_timestamp())
+         ), of_groups as materialized (
+           select u.user_id,
+             case when bool_or(o.amount is null) then null else max(o.amount) end as amount
+           from overrides o
+           join tenant.groups g on g.tenant_id = $1 and lower(o.value) = 'group:' || lower(g.name)
+           join tenant.group_members m on m.group_id = g.id
+           join tenant.users u on u.id = m.person_id
+           where (select per from policy) = 'user' and u.user_id is not null
+           group by u.user_id
+         ), live as materialized (
+           select distinct on (c.id) c.id, c.value, c.user_id,
+             case when p.has_budget then greatest(0, c.used) end as used, p.amount,
+             case when p.has_budget then c.window_start end as starts_at,
+             case when p.has_budget then c.window_end end as ends_at
+           from policy p join tenant.policy_counters c on (c.resource = 'budget') = p.has_budget
+           where c.policy_id = $2 and c.tenant_id = $1
+             and ($3::text is null or starts_with(lower(c.value), lower($3)))
+             and (not p.has_budget or c.window_start >= p.counts_since
+               and (c.window_end is null or c.window_end > clock_timestamp()))
+           order by c.id, c.window_start desc
+         ), limited as (
+           select l.id, l.value, l.user_id, l.used, l.starts_at, l.ends_at,
+             case when o.value is not null then o.amount when g.user_id is not null then g.amount
+               else l.amount end as most
+           from live l left join overrides o on lower(o.value) = lower(l.value)
+               and (o.value = l.value or (select per from policy) = 'group')
+             left join of_groups g on g.user_id = l.user_id
+         ), keyed as (
+           select id, value, user_id, used, most, starts_at, ends_at,
+             coalesce(case $4 when 'spent' then used else used - most end, '-Infinity') as key
+           from limited
+         )
+         select k.id, k.value, k.user_id as "userId", k.used::text, k.most::text as budget, k.key::text,
+           k.ends_at as "resetsAt", floor(extract(epoch from k.starts_at) * 1000)::float8 as "windowStart",
+           array(
+             select g.name from tenant.user_names n
+             join tenant.group_members m on m.person_id = n.person_id join tenant.groups g on g.id = m.group_id
+             where n.tenant_id = $1 and n.folded = lower(k.user_id)) as groups
+         from keyed k
+         where $5::numeric is null or (k.key, k.id) < ($5::numeric, $6::uuid)
+         order by k.key desc, k.id desc limit $7`,
+        [tenantId, policy.id, q, sort, after?.key ?? null, after?.id ?? null, limit + 1],
+      );
+      const limits = await readUse(
+        db,
+        tenantId,
+        rows.flatMap((row) => asksOf(policy, row)),
+      );
+      const limitsByCounter = Map.groupBy(limits, ({ subjectId }) => subjectId);
+      const held = await findHeld(db, tenantId, { subjectIds: rows.map(({ id }) => id), exceptHolder: null });
+      return rows.map((row) => ({
+        ...row,
+        reserved: held
+          .filter(
+            ({ subjectId, resource, windowStart }) =>
+              subjectId === row.id && resource === 'budget' && windowStart === row.windowStart,
+          )
+          .reduce((sum, { inUse }) => sum + inUse, 0n),
+        limits: limitsByCounter.get(row.id) ?? [],
+      }));
+    });
+  }
+}
+
+function asksOf({ id: policyId, name, per }: CountersOf['policy'], row: StoredCounter) {
+  const { id, value, userId, groups } = row;
+  const counter = { policyId, value, userId, groups, apiKeyId: null };
+  return setResources
+    .filter((resource) => resource !== 'budget')
+    .map((resource) => ({ subjectId: id, resource, counter, policy: { name, per } }));
+}
