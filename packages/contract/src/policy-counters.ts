@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { listOf, page, storableText, utcTime } from './fields.ts';
-import { ok, pageOf, route, scope, type Route } from './route.ts';
+import { listOf, page, storableText, utcTime, uuid } from './fields.ts';
+import { ok, owner, pageOf, route, scope, type Route } from './route.ts';
+import { tenantExample } from './tenants.ts';
 
-/** Counters of policies: `GET /v1/policies/{policy}/counters`. */
+/** Counters of policies: `GET /v1/policies/{policy}/counters`, and the same of the owner. */
 
 /** The orders of the list. */
 const counterSorts = ['spent', 'remaining'] as const;
@@ -16,6 +17,10 @@ export const listPolicyCounters = z.strictObject({
     .describe(
       '`spent` (without it, too): the most spent first; `remaining`: the least remaining first, without reservations',
     ),
+});
+
+export const listOwnerPolicyCounters = listPolicyCounters.extend({
+  tenant_id: uuid.optional().describe('Counters of this tenant alone'),
 });
 
 const counterAmount = z.int();
@@ -45,6 +50,14 @@ export const policyCounter = z.strictObject({
 });
 export type PolicyCounter = z.output<typeof policyCounter>;
 export const policyCounterList = listOf(policyCounter);
+
+/** With the names of `GET /internal/v1/owner/budgets`. */
+export const ownerPolicyCounter = z.strictObject({
+  ...{ tenant: uuid, tenant_slug: z.string(), tenant_name: z.string() },
+  ...policyCounter.shape,
+});
+export type OwnerPolicyCounter = z.output<typeof ownerPolicyCounter>;
+export const ownerPolicyCounterList = listOf(ownerPolicyCounter);
 
 const counterExample: PolicyCounter = {
   value: 'ada',
@@ -79,6 +92,26 @@ export const routes: readonly Route[] = [
         params: { policy: 'people' },
         query: { sort: 'spent', limit: 20 },
         response: pageOf(counterExample),
+      },
+    },
+  }),
+  route('owner.policies.counters.list', 'GET /internal/v1/owner/policies/{policy}/counters', {
+    service: 'tenant',
+    access: owner,
+    query: listOwnerPolicyCounters,
+    response: ok(ownerPolicyCounterList),
+    summary: 'List the counters of a policy of all tenants and their use',
+    description: 'Each tenant has counters of its own, in the windows of its time zone.',
+    examples: {
+      page: {
+        summary: 'The most spent first',
+        params: { policy: 'free-tier' },
+        query: { sort: 'spent', limit: 20 },
+        response: pageOf({
+          ...{ tenant: tenantExample.id, tenant_slug: tenantExample.slug },
+          ...{ ...counterExample, tenant_name: tenantExample.name },
+          value: '0198c2f8-0a1b-7c2d-8e3f-405162738495',
+        }),
       },
     },
   }),

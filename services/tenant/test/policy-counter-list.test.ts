@@ -162,6 +162,16 @@ describe('the counters of a policy', () => {
       { value: null, spent_usd: '0.010000000000', resets_at: null },
     ]);
     expect((await list('', 'owner:fair', other.admin)).data).toMatchObject([{ spent_usd: '0.020000000000' }]);
+    const path = '/internal/v1/owner/policies/fair/counters';
+    const ofOwner = async (query: string): Promise<unknown> =>
+      (await service.call('GET', `${path}?${query}`)).body;
+    const [first, second] = [
+      { tenant: other.id, value: null, spent_usd: '0.020000000000', reserved_usd: '0.100000000000' },
+      { tenant: tenant.id, tenant_slug: tenant.slug, spent_usd: '0.010000000000' },
+    ];
+    expect(await ofOwner('limit=100')).toMatchObject({ data: [first, second], has_more: false });
+    expect(await ofOwner(`tenant_id=${tenant.id}`)).toMatchObject({ data: [second] });
+    expect(await ofOwner('limit=1')).toMatchObject({ data: [first], has_more: true });
     await service.call('DELETE', `/internal/v1/owner/policies/${fair.id}`);
   });
 

@@ -1,9 +1,9 @@
 import type { CallerLimit } from '../limits/caller-limits.ts';
 import type { Policy } from './policy.ts';
 
-/** A policy with the tenant of the listed counters. */
+/** A policy with the tenant of the listed counters; null for those of all. */
 export interface CountersOf {
-  tenantId: string;
+  tenantId: string | null;
   policy: Pick<Policy, 'id' | 'name' | 'per'>;
 }
 
@@ -24,6 +24,9 @@ export interface CounterPlace {
 
 /** A counter in its present window. */
 export interface ListedCounter extends CounterPlace {
+  tenantId: string;
+  tenantSlug: string;
+  tenantName: string;
   value: string;
   /** The spent pico-USD; null if the policy has no budget. */
   used: string | null;

@@ -1,10 +1,15 @@
-import type { listPolicyCounters, PolicyCounter } from '@gatehouse/contract/policy-counters';
+import type {
+  listOwnerPolicyCounters,
+  listPolicyCounters,
+  OwnerPolicyCounter,
+  PolicyCounter,
+} from '@gatehouse/contract/policy-counters';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import { orNotFound } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { usdOf } from '@gatehouse/kit/money';
-import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { z } from 'zod';
 import { showLimit, type CallerLimit } from '../limits/caller-limits.ts';
 import type { CounterPage, CounterPlace, CountersOf, ListedCounter } from './listed-counter.ts';
@@ -12,30 +17,62 @@ import type { Policy } from './policy.ts';
 import { findPolicy } from './policy-store.ts';
 
 type List = Call<unknown, z.output<typeof listPolicyCounters>>;
+type OwnerList = Call<unknown, z.output<typeof listOwnerPolicyCounters>>;
 
 export interface CounterDependencies {
   app: Pool;
+  system: Queryable;
   listCounters: (policy: CountersOf, page: CounterPage) => Promise<ListedCounter[]>;
 }
 
-/** `GET /v1/policies/{policy}/counters` */
-export function policyCounterHandlers({ app, listCounters }: CounterDependencies): Record<string, Handler> {
+/** `GET /v1/policies/{policy}/counters`, and the same of the owner for all tenants. */
+export function policyCounterHandlers({
+  app,
+  system,
+  listCounters,
+}: CounterDependencies): Record<string, Handler> {
   return {
     'policies.counters.list': async (call: List) => {
       const { tenantId } = tenantOf(call);
-      const { q = null, sort = 'spent', limit, cursor } = call.query;
-      const after = cursor === undefined ? null : placeIn(cursor);
       const name = { tenantId, idOrName: call.params['policy'] ?? '' };
       const policy = orNotFound(await withTenant(app, tenantId, (db) => findPolicy(db, name)), 'policy');
-      const counters = await listCounters({ tenantId, policy }, { q, sort, limit, after });
-      const rows = counters.slice(0, limit);
-      const items = new BoundedItems<PolicyCounter>();
-      const last = rows[items.addAll(rows, (counter) => showCounter(policy, counter)) - 1];
-      const hasMore = last !== undefined && counters.at(-1) !== last;
-      return {
-        body: { data: items.items, has_more: hasMore, next_cursor: hasMore ? cursorOf(last) : null },
-      };
+      const counters = await listCounters({ tenantId, policy }, pageOf(call));
+      return pageReply(call, counters, (counter) => showCounter(policy, counter));
     },
+
+    'owner.policies.counters.list': async (call: OwnerList) => {
+      const name = { tenantId: null, idOrName: call.params['policy'] ?? '' };
+      const policy = orNotFound(await findPolicy(system, name), 'policy');
+      const { tenant_id: tenantId = null } = call.query;
+      const counters = await listCounters({ tenantId, policy }, pageOf(call));
+      return pageReply(call, counters, (counter) => showOwnerCounter(policy, counter));
+    },
+  };
+}
+
+function pageOf({ query }: List): CounterPage {
+  const { q = null, sort = 'spent', limit, cursor } = query;
+  return { q, sort, limit, after: cursor === undefined ? null : placeIn(cursor) };
+}
+
+/** `counters`: one more than a page if there are more. */
+function pageReply<View extends object>(
+  { query: { limit } }: List,
+  counters: readonly ListedCounter[],
+  show: (counter: ListedCounter) => View,
+) {
+  const rows = counters.slice(0, limit);
+  const items = new BoundedItems<View>();
+  const last = rows[items.addAll(rows, show) - 1];
+  const hasMore = last !== undefined && counters.at(-1) !== last;
+  return { body: { data: items.items, has_more: hasMore, next_cursor: hasMore ? cursorOf(last) : null } };
+}
+
+function showOwnerCounter(policy: Policy, counter: ListedCounter): OwnerPolicyCounter {
+  const { tenantId, tenantSlug, tenantName } = counter;
+  return {
+    ...{ tenant: tenantId, tenant_slug: tenantSlug, tenant_name: tenantName },
+    ...showCounter(policy, counter),
   };
 }
 

@@ -1,4 +1,4 @@
-import { inTenantOrder } from '@gatehouse/pg/pool';
+import { inTenantOrder, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import { setResources } from '../limits/leases.ts';
 import { findHeld } from '../limits/limit-store.ts';
@@ -14,11 +14,12 @@ interface StoredCounter extends Omit<ListedCounter, 'reserved' | 'limits'> {
 /** Lists of counters. `pool` acts as `tenant_system`, which sees the overrides of the owner's policies. */
 export class PolicyCounterListSystemStore extends Store {
   /**
-   * The counters of a tenant in a policy with the most spent, or with the least remaining, first: one more than
-   * `limit` if there are more. Reads all counters of the policy.
+   * The counters of a policy with the most spent, or with the least remaining, first: one more than `limit` if there
+   * are more. Reads all counters of the policy.
    */
   async list({ tenantId, policy }: CountersOf, page: CounterPage): Promise<ListedCounter[]> {
-    return inTenantOrder(this.pool, tenantId, async (db) => {
+    // Those of all tenants wait for each other.
+    return inTenantOrder(this.pool, tenantId ?? policy.id, async (db) => {
       const { q, sort, after, limit } = page;
       const rows = await db.all<StoredCounter>(
         `with policy as materialized (
@@ -29,67 +30,84 @@ export class PolicyCounterListSystemStore extends Store {
            select value, round((amounts ->> 'budget_usd')::numeric * 1e12) as amount from tenant.policy_overrides
            where policy_id = $2 and amounts ? 'budget_usd' and (until is null or until > clock_timestamp())
          ), of_groups as materialized (
-           select u.user_id,
+           select u.tenant_id, u.user_id,
              case when bool_or(o.amount is null) then null else max(o.amount) end as amount
            from overrides o
-           join tenant.groups g on g.tenant_id = $1 and lower(o.value) = 'group:' || lower(g.name)
+           join tenant.groups g on ($1::uuid is null or g.tenant_id = $1) and lower(o.value) = 'group:' || lower(g.name)
            join tenant.group_members m on m.group_id = g.id
            join tenant.users u on u.id = m.person_id
            where (select per from policy) = 'user' and u.user_id is not null
-           group by u.user_id
+           group by u.tenant_id, u.user_id
          ), live as materialized (
-           select distinct on (c.id) c.id, c.value, c.user_id,
+           select distinct on (c.id) c.id, c.tenant_id, c.value, c.user_id,
              case when p.has_budget then greatest(0, c.used) end as used, p.amount,
              case when p.has_budget then c.window_start end as starts_at,
              case when p.has_budget then c.window_end end as ends_at
            from policy p join tenant.policy_counters c on (c.resource = 'budget') = p.has_budget
-           where c.policy_id = $2 and c.tenant_id = $1
+           where c.policy_id = $2 and ($1::uuid is null or c.tenant_id = $1)
              and ($3::text is null or starts_with(lower(c.value), lower($3)))
              and (not p.has_budget or c.window_start >= p.counts_since
                and (c.window_end is null or c.window_end > clock_timestamp()))
            order by c.id, c.window_start desc
          ), limited as (
-           select l.id, l.value, l.user_id, l.used, l.starts_at, l.ends_at,
+           select l.id, l.tenant_id, l.value, l.user_id, l.used, l.starts_at, l.ends_at,
              case when o.value is not null then o.amount when g.user_id is not null then g.amount
                else l.amount end as most
            from live l left join overrides o on lower(o.value) = lower(l.value)
                and (o.value = l.value or (select per from policy) = 'group')
-             left join of_groups g on g.user_id = l.user_id
+             left join of_groups g on g.tenant_id = l.tenant_id and g.user_id = l.user_id
          ), keyed as (
-           select id, value, user_id, used, most, starts_at, ends_at,
+           select id, tenant_id, value, user_id, used, most, starts_at, ends_at,
              coalesce(case $4 when 'spent' then used else used - most end, '-Infinity') as key
            from limited
          )
-         select k.id, k.value, k.user_id as "userId", k.used::text, k.most::text as budget, k.key::text,
+         select k.id, k.tenant_id as "tenantId", t.slug as "tenantSlug", t.name as "tenantName",
+           k.value, k.user_id as "userId", k.used::text, k.most::text as budget, k.key::text,
            k.ends_at as "resetsAt", floor(extract(epoch from k.starts_at) * 1000)::float8 as "windowStart",
            array(
              select g.name from tenant.user_names n
              join tenant.group_members m on m.person_id = n.person_id join tenant.groups g on g.id = m.group_id
-             where n.tenant_id = $1 and n.folded = lower(k.user_id)) as groups
-         from keyed k
+             where n.tenant_id = k.tenant_id and n.folded = lower(k.user_id)) as groups
+         from keyed k join tenant.tenants t on t.id = k.tenant_id
          where $5::numeric is null or (k.key, k.id) < ($5::numeric, $6::uuid)
          order by k.key desc, k.id desc limit $7`,
         [tenantId, policy.id, q, sort, after?.key ?? null, after?.id ?? null, limit + 1],
       );
-      const limits = await readUse(
-        db,
-        tenantId,
-        rows.flatMap((row) => asksOf(policy, row)),
-      );
-      const limitsByCounter = Map.groupBy(limits, ({ subjectId }) => subjectId);
-      const held = await findHeld(db, tenantId, { subjectIds: rows.map(({ id }) => id), exceptHolder: null });
-      return rows.map((row) => ({
-        ...row,
-        reserved: held
-          .filter(
-            ({ subjectId, resource, windowStart }) =>
-              subjectId === row.id && resource === 'budget' && windowStart === row.windowStart,
-          )
-          .reduce((sum, { inUse }) => sum + inUse, 0n),
-        limits: limitsByCounter.get(row.id) ?? [],
-      }));
+      const uses = new Map<string, CounterUse>();
+      for (const [id, tenantRows] of Map.groupBy(rows, (row) => row.tenantId))
+        for (const [counterId, use] of await usesOf(db, id, { policy, rows: tenantRows }))
+          uses.set(counterId, use);
+      return rows.map((row) => ({ ...row, ...(uses.get(row.id) ?? noUse) }));
     });
   }
+}
+
+type CounterUse = Pick<ListedCounter, 'reserved' | 'limits'>;
+
+const noUse: CounterUse = { reserved: 0n, limits: [] };
+
+/** The reservations and limits of counters of one tenant, by their ids. */
+async function usesOf(
+  db: Queryable,
+  tenantId: string,
+  { policy, rows }: Pick<CountersOf, 'policy'> & { rows: readonly StoredCounter[] },
+): Promise<Map<string, CounterUse>> {
+  const limits = await readUse(
+    db,
+    tenantId,
+    rows.flatMap((row) => asksOf(policy, row)),
+  );
+  const limitsByCounter = Map.groupBy(limits, ({ subjectId }) => subjectId);
+  const held = await findHeld(db, tenantId, { subjectIds: rows.map(({ id }) => id), exceptHolder: null });
+  return new Map(
+    rows.map(({ id, windowStart }) => {
+      const holds = held.filter(
+        (hold) => hold.subjectId === id && hold.resource === 'budget' && hold.windowStart === windowStart,
+      );
+      const reserved = holds.reduce((sum, { inUse }) => sum + inUse, 0n);
+      return [id, { reserved, limits: limitsByCounter.get(id) ?? [] }];
+    }),
+  );
 }
 
 function asksOf({ id: policyId, name, per }: CountersOf['policy'], row: StoredCounter) {

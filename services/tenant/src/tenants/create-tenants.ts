@@ -39,7 +39,10 @@ export function createTenants(
       ...ownerTenantHandlers(tenants, changes),
       ...tenantSettingsHandlers(app, changes),
       ...policyHandlers({ app, system, changes, keyRing }),
-      ...policyCounterHandlers({ app, listCounters: (policy, page) => counters.list(policy, page) }),
+      ...policyCounterHandlers({
+        ...{ app, system },
+        listCounters: (policy, page) => counters.list(policy, page),
+      }),
     },
     rpcs: {
       describeTenants: describeTenants(tenants),
