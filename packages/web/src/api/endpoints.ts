@@ -51,6 +51,7 @@ import type {
 } from '@gatehouse/contract/memory';
 import type { CreatePersonalKey, PersonalKey, MemberSession } from '@gatehouse/contract/personal-keys';
 import type { budgetList } from '@gatehouse/contract/owner-budgets';
+import type { OwnerPolicyCounter, PolicyCounter } from '@gatehouse/contract/policy-counters';
 import type {
   createOwnerPolicy,
   createPolicy,
@@ -228,6 +229,7 @@ export interface Endpoints {
   'GET /v1/policies/{policy}': { answer: Policy };
   'PATCH /v1/policies/{policy}': { body: PatchPolicy; answer: Policy };
   'DELETE /v1/policies/{policy}': { answer: undefined };
+  'GET /v1/policies/{policy}/counters': { query: Query<Paged | 'sort'>; answer: List<PolicyCounter> };
   'POST /v1/policies/{policy}/reset': { body: ResetPolicy; answer: Policy };
   'PUT /v1/policies/{policy}/overrides/{value}': {
     body: z.input<typeof putPolicyOverride>;
@@ -333,6 +335,10 @@ export interface Endpoints {
   'GET /internal/v1/owner/policies/{policy}': { answer: OwnerPolicy };
   'PATCH /internal/v1/owner/policies/{policy}': { body: PatchOwnerPolicy; answer: OwnerPolicy };
   'DELETE /internal/v1/owner/policies/{policy}': { answer: undefined };
+  'GET /internal/v1/owner/policies/{policy}/counters': {
+    query: Query<Paged | 'sort'>;
+    answer: List<OwnerPolicyCounter>;
+  };
   'POST /internal/v1/owner/policies/{policy}/reset': { body: ResetPolicy; answer: OwnerPolicy };
   'PUT /internal/v1/owner/policies/{policy}/overrides/{value}': {
     body: z.input<typeof putPolicyOverride>;

@@ -15,6 +15,7 @@ import {
   overrideTexts,
   type OverrideDraft,
 } from '../parts/override-draft.ts';
+import { PolicyCounters } from '../parts/policy-counters.tsx';
 import type { AnyPolicy } from '../parts/policy-draft.ts';
 import type { PolicyPath } from '../parts/policy-form.tsx';
 import { amountsOf, perOf, selectionOf } from '../parts/policy-texts.ts';
@@ -25,12 +26,12 @@ import { Time } from '../parts/time.tsx';
 import { useFields } from '../parts/use-fields.ts';
 import type { PageProps } from './page.ts';
 
-/** One policy of the tenant, and its exceptions. */
+/** One policy of the tenant, what its values have spent, and its exceptions. */
 export function PolicyPage({ id }: PageProps) {
   return <KnownPolicy path="/v1/policies" id={id} />;
 }
 
-/** One policy of the owner, and its exceptions. */
+/** One policy of the owner, what values of tenants have spent, and its exceptions. */
 export function OwnerPolicyPage({ id }: PageProps) {
   return <KnownPolicy path="/internal/v1/owner/policies" id={id} />;
 }
@@ -49,6 +50,7 @@ function KnownPolicy({ path, id }: { path: PolicyPath; id: string }) {
               </FormButton>
             </p>
           )}
+          <PolicyCounters path={path} policy={policy} />
           {policy.per === null ? null : <Overrides path={path} policy={policy} onDone={known.reload} />}
         </>
       )}
