@@ -3,5 +3,5 @@ import type { CompletionRequest } from './dialect.ts';
 /** A request without what is needed only until its models are known, and without its text. */
 export type AcceptedRequest = Omit<
   CompletionRequest,
-  'state' | 'firstTexts' | 'otherModels' | 'refusalIn' | 'source'
+  'state' | 'firstTexts' | 'promptParts' | 'otherModels' | 'refusalIn' | 'source'
 >;

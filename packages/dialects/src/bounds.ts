@@ -110,6 +110,11 @@ export const maxSearchedBytes = 64 * 1024 * 1024;
 export const maxSearchedIds = 8_192;
 export const maxSearchedMembers = 65_536;
 
+/** A larger prompt has no parts: to find and hash those of as many bytes takes 30 ms. */
+export const maxPromptBytes = 4 * 1024 * 1024;
+/** The same for one with more messages, or with more tools and texts before them. */
+export const maxPromptParts = 4_096;
+
 /** A larger number of choices, tokens or calls counts as this one. */
 export const mostChoices = 1e9;
 export const mostTokens = 1e12;

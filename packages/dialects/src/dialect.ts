@@ -3,6 +3,7 @@ import type { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { TokenLimit, ToolRewrite } from './request-additions.ts';
 import type { Compaction, RequestState, StateFormat } from './state-format.ts';
+import type { Attachments, PromptParts } from './prompt-parts.ts';
 import type { ReasoningRewrite } from './reasoning-rewrite.ts';
 import type { SignatureFormat } from './signatures-in.ts';
 import type { OtherModel, Thinking } from './request-fields.ts';
@@ -143,6 +144,8 @@ export interface CompletionRequest extends RequestHead {
   thinking(defaults: Fields): Thinking;
   /** Models that the provider may call beside the request's own: an advisor, fallbacks. Each with its field. */
   otherModels(defaults: Fields): readonly OtherModel[];
+  /** The parts of the prompt; null for a prompt without parts, as for embeddings. */
+  promptParts(): PromptParts | null;
   /** The amounts for rate limits and budgets. */
   requestedAmounts(defaults: Fields): RequestedAmounts;
   /** The error if the request cannot be translated for this model; null if it can. Omitted: it can for no model of another API. */
@@ -165,8 +168,7 @@ export interface RequestedAmounts {
   serviceTier: string | null;
   /** Classes of tokens certain to be in the prompt or an answer beside text. */
   classes: readonly TokenClass[];
-  /** Pictures, sounds and files: their number, and the bytes of the request excluded from its text for this reason. */
-  attachments: { count: number; bytes: number };
+  attachments: Attachments;
   /** Tools of the provider with a fee for each call; absent for embeddings. */
   feeTools?: readonly FeeTool[];
 }

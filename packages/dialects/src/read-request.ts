@@ -8,6 +8,7 @@ import type {
   RequestSource,
 } from './dialect.ts';
 import { modelsOfPlugins, modelsOfTools, namesOfModels } from './other-models.ts';
+import { promptParts, type Attachments, type PromptParts } from './prompt-parts.ts';
 import type { OtherModel, Thinking } from './request-fields.ts';
 import type { DialectName } from '@gatehouse/contract/dialects';
 import { feeToolsIn, pluginTools, type FeeTool } from './usage/fee-tools.ts';
@@ -82,6 +83,12 @@ export abstract class ReadRequest implements CompletionRequest {
     return sample.built;
   }
 
+  promptParts(): PromptParts | null {
+    if (this.operation !== 'chat') return null;
+    const attachments = this.messages.map((message) => this.attachmentsOf(message));
+    return promptParts({ body: this.body, list: this.listName, attachments });
+  }
+
   choicesWith(_defaults: Fields): number {
     return this.choices;
   }
@@ -102,6 +109,10 @@ export abstract class ReadRequest implements CompletionRequest {
   abstract requestedAmounts(defaults: Fields): RequestedAmounts;
   abstract source(share: Share): RequestSource;
 
+  /** The member of the body with the messages. */
+  protected abstract get listName(): string;
+  /** Pictures, sounds and files of a message. */
+  protected abstract attachmentsOf(message: Fields): Attachments;
   /** The system texts before the messages. */
   protected abstract get system(): readonly string[];
   protected abstract get messages(): readonly Fields[];

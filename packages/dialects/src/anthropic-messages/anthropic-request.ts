@@ -3,6 +3,7 @@ import { feeToolsIn } from '../usage/fee-tools.ts';
 import { RequestText, type Share } from '../wire/request-text.ts';
 import type { RequestedAmounts, RequestSource } from '../dialect.ts';
 import { signatureTextIn } from '../marked-signatures.ts';
+import type { Attachments } from '../prompt-parts.ts';
 import { ReadRequest } from '../read-request.ts';
 import { effortIn, noThinking, sessionNamed, type Thinking } from '../request-fields.ts';
 import { attachmentsIn, blocksOf, contentText, spokenText } from './content.ts';
@@ -45,7 +46,7 @@ export class AnthropicRequest extends ReadRequest {
   requestedAmounts(defaults: Fields): RequestedAmounts {
     const { service_tier: tier, speed, max_tokens: tokenLimit } = this.fields;
     const maxTokens = tokenLimit ?? asAnthropic(defaults)['max_tokens'];
-    const attachments = this.messages.map(({ content }) => attachmentsIn(content));
+    const attachments = this.messages.map((message) => this.attachmentsOf(message));
     return {
       choices: 1,
       maxTokens: typeof maxTokens === 'number' && maxTokens >= 0 ? maxTokens : null,
@@ -93,6 +94,14 @@ export class AnthropicRequest extends ReadRequest {
       if (signatures.size > 0) signed.set(index, { signatures, blocks: blocks.length, isInLoop });
     }
     return signed;
+  }
+
+  protected override get listName(): string {
+    return 'messages';
+  }
+
+  protected override attachmentsOf({ content }: Fields): Attachments {
+    return attachmentsIn(content);
   }
 
   protected override get system(): readonly string[] {

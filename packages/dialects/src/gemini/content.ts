@@ -1,6 +1,7 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { isText } from '../file-types.ts';
 import { standIn } from '../marked-signatures.ts';
+import type { Attachments } from '../prompt-parts.ts';
 import { objectIn, objectsIn, valueOf } from './fields.ts';
 import { textOf } from '../translation/fields.ts';
 import type { ReasoningSignature } from '../translation/conversation.ts';
@@ -89,10 +90,7 @@ export function isBlank(part: Fields): boolean {
   );
 }
 
-export interface ContentAttachments {
-  count: number;
-  /** Bytes of the request excluded from its text for this reason. */
-  bytes: number;
+export interface ContentAttachments extends Attachments {
   hasAudio: boolean;
 }
 

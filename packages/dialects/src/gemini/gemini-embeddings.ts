@@ -5,6 +5,7 @@ import { applyChanges, type Edit } from '../wire/json-edits.ts';
 import { elementsOf, type Member } from '../wire/json-members.ts';
 import { RequestText, type Share } from '../wire/request-text.ts';
 import type { RequestedAmounts, RequestInPath, RequestSource, Rewrite } from '../dialect.ts';
+import type { Attachments } from '../prompt-parts.ts';
 import { ReadRequest } from '../read-request.ts';
 import { noThinking, type Thinking } from '../request-fields.ts';
 import { attachmentsIn, partsOf, partsText, spokenText } from './content.ts';
@@ -19,6 +20,7 @@ export class GeminiEmbeddings extends ReadRequest {
   readonly isBatch: boolean;
   readonly toolNames = [];
   readonly callIds = [];
+  protected override readonly listName = 'requests';
   protected override readonly system = [];
   protected override readonly messages: readonly Fields[];
   protected override readonly tools = [];
@@ -59,6 +61,10 @@ export class GeminiEmbeddings extends ReadRequest {
 
   source(share: Share): RequestSource {
     return new RequestText(this.body, share, rewriteEmbeddings);
+  }
+
+  protected override attachmentsOf(content: Fields): Attachments {
+    return attachmentsIn(partsOf(content));
   }
 
   /** It is no conversation. */

@@ -6,6 +6,7 @@ import { RequestText, type RewriteText, type Share } from '../wire/request-text.
 import type { RequestedAmounts, RequestInPath, RequestSource, Rewrite } from '../dialect.ts';
 import { choosingMembers } from '../other-models.ts';
 import { parametersIn } from '../request-additions.ts';
+import type { Attachments } from '../prompt-parts.ts';
 import { ReadRequest } from '../read-request.ts';
 import { effortIn, noThinking, type OtherModel, type Thinking } from '../request-fields.ts';
 import { attachmentsIn, callIn, partsOf, partsText, spokenText } from './content.ts';
@@ -94,6 +95,14 @@ export class GeminiRequest extends ReadRequest {
       ...(modalities.includes('AUDIO') ? (['outputAudio'] as const) : []),
       ...(modalities.includes('IMAGE') ? (['outputImage'] as const) : []),
     ];
+  }
+
+  protected override get listName(): string {
+    return 'contents';
+  }
+
+  protected override attachmentsOf(content: Fields): Attachments {
+    return attachmentsIn(partsOf(content));
   }
 
   protected override get system(): readonly string[] {

@@ -1,8 +1,9 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { RequestedAmounts, RequestHead, RequestSource, Rewrite } from '../dialect.ts';
+import type { Attachments } from '../prompt-parts.ts';
 import { ReadRequest } from '../read-request.ts';
 import { sessionNamed, type Thinking } from '../request-fields.ts';
-import { requestedAmounts, choicesIn, thinkingIn } from './requested-amounts.ts';
+import { attachmentsIn, requestedAmounts, choicesIn, thinkingIn } from './requested-amounts.ts';
 import { messageText } from './message-text.ts';
 import { RequestText, type Share } from '../wire/request-text.ts';
 import { rewriteRequest } from './request-rewrite.ts';
@@ -58,6 +59,14 @@ export class OpenAiRequest extends ReadRequest {
 
   source(share: Share): RequestSource {
     return new ChatText(this.body, share, this.#dropped);
+  }
+
+  protected override get listName(): string {
+    return 'messages';
+  }
+
+  protected override attachmentsOf(message: Fields): Attachments {
+    return attachmentsIn([message]);
   }
 
   /** System texts are messages. */

@@ -3,6 +3,7 @@ import { feeToolsIn, pluginTools, type FeeTool } from '../usage/fee-tools.ts';
 import type { TokenClass } from '../usage/usage.ts';
 import type { RequestedAmounts } from '../dialect.ts';
 import { isTextFile } from '../file-types.ts';
+import type { Attachments } from '../prompt-parts.ts';
 import { limitNames } from '../request-additions.ts';
 import { effortIn, type Thinking } from '../request-fields.ts';
 import { mostChoices } from '../bounds.ts';
@@ -29,7 +30,7 @@ const dataOfAttachments = Object.entries({
 const feeNames = ['tools', 'web_search_options', 'search_parameters', 'plugins'];
 
 export function requestedAmounts(fields: Fields, defaults: Fields): RequestedAmounts {
-  const attachments = attachmentsIn(fields);
+  const attachments = attachmentsIn(listOf(fields['messages']));
   const tier = requestValue(fields, defaults, 'service_tier');
   const hasTools = feeNames.some((name) => name in fields || name in defaults);
   return {
@@ -105,16 +106,14 @@ function classesIn(modalities: unknown, hasAudio: boolean): TokenClass[] {
   return classes;
 }
 
-interface Attachments {
-  count: number;
-  bytes: number;
+interface ChatAttachments extends Attachments {
   /** Whether one of them is sent as audio. */
   audio: boolean;
 }
 
-function attachmentsIn({ messages }: Fields): Attachments {
-  const attachments: Attachments = { count: 0, bytes: 0, audio: false };
-  for (const message of listOf(messages)) {
+export function attachmentsIn(messages: readonly unknown[]): ChatAttachments {
+  const attachments: ChatAttachments = { count: 0, bytes: 0, audio: false };
+  for (const message of messages) {
     if (!isFields(message)) continue;
     const { content, audio } = message;
     // An earlier answer in audio, by its id.
@@ -131,7 +130,7 @@ function attachmentsIn({ messages }: Fields): Attachments {
   return attachments;
 }
 
-function add(attachments: Attachments, name: string, data: unknown): void {
+function add(attachments: ChatAttachments, name: string, data: unknown): void {
   attachments.count += 1;
   attachments.bytes += typeof data === 'string' ? data.length : 0;
   attachments.audio ||= name === 'input_audio' || name === 'audio_url';

@@ -7,6 +7,7 @@ import { saysSomething } from '../provider-errors.ts';
 import { signatureTextIn } from '../marked-signatures.ts';
 import type { Compaction, RequestState } from '../state-format.ts';
 import { parametersIn } from '../request-additions.ts';
+import type { Attachments } from '../prompt-parts.ts';
 import { ReadRequest } from '../read-request.ts';
 import { effortIn, sessionNamed, type Thinking } from '../request-fields.ts';
 import { ClientView } from './client-view.ts';
@@ -190,6 +191,14 @@ export class ResponsesRequest extends ReadRequest {
 
   get #wantsEncrypted(): boolean {
     return listOf(this.fields['include']).includes(encryptedReasoning);
+  }
+
+  protected override get listName(): string {
+    return 'input';
+  }
+
+  protected override attachmentsOf(item: Fields): Attachments {
+    return attachmentsIn([item]);
   }
 
   protected override get system(): readonly string[] {
