@@ -8,12 +8,15 @@ export function atMost(entries: number): { maxSize: number; sizeCalculation: () 
   return { maxSize: entries, sizeCalculation: () => 1 };
 }
 
-/** Values by key. Beyond a number of them, the least recently used is dropped. */
+/** Values by key. Beyond a number of them, or a sum of their sizes, the least recently used is dropped. */
 export class RecentMap<Value extends object> {
   readonly #entries: LRUCache<string, Value>;
 
-  constructor(max: number) {
-    this.#entries = new LRUCache(atMost(max));
+  /** `sizeOf`: an integer above 0; by default each value counts 1. */
+  constructor(max: number, sizeOf?: (value: Value) => number) {
+    this.#entries = new LRUCache(
+      sizeOf === undefined ? atMost(max) : { maxSize: max, sizeCalculation: sizeOf },
+    );
   }
 
   values(): Iterable<Value> {
@@ -22,6 +25,10 @@ export class RecentMap<Value extends object> {
 
   get(key: string): Value | undefined {
     return this.#entries.get(key);
+  }
+
+  set(key: string, value: Value): void {
+    this.#entries.set(key, value);
   }
 
   /** The value of a key, made if absent. */

@@ -20,6 +20,7 @@ import { secretsOf } from '../src/catalogue/provider-schema.ts';
 import { Pricing } from '../src/catalogue/pricing.ts';
 import type { ResolvedAgent } from '../src/catalogue/target.ts';
 import { completionHandlers, type CompletionDependencies } from '../src/completions/completion-handlers.ts';
+import { CountedPrompts } from '../src/limits/counted-prompts.ts';
 import { Limiter } from '../src/limits/limiter.ts';
 import { RecallStep } from '../src/memory/recall.ts';
 import { ProviderRegistry } from '../src/providers/registry.ts';
@@ -114,6 +115,7 @@ export class CompletionServer {
         startAttempt: () => Promise.resolve(),
         endRun: ({ end }: EndRow) => Promise.resolve(void this.ended.push(end)),
       },
+      prompts: new CountedPrompts(),
       limiter: new Limiter({
         leases: { lease: () => Promise.resolve([]) },
         ...{ holderId: () => 'here', onRefused: () => undefined, registry },

@@ -23,6 +23,7 @@ import {
   type InnerTurn,
   type InnerTurnDependencies,
 } from './inner-turn.ts';
+import { limitsTokens } from '../limits/counted-prompts.ts';
 import { requestFacts } from './request-facts.ts';
 import type { Share } from '@gatehouse/dialects/wire/request-text';
 
@@ -115,7 +116,7 @@ interface CompleteCall {
 async function acceptedRequest(
   dependencies: CompleteDependencies,
   { agent: ref, requestJson, actor, settings, asAgent, share }: CompleteCall,
-): Promise<Pick<InnerTurn, 'facts' | 'sent' | 'source' | 'target'>> {
+): Promise<Pick<InnerTurn, 'facts' | 'parts' | 'sent' | 'source' | 'target'>> {
   const { tenantId } = actor;
   const bytes = Buffer.byteLength(requestJson);
   // The agent service is asked before the turn of large requests. Its error is thrown where the agent is needed.
@@ -128,7 +129,8 @@ async function acceptedRequest(
     const named = plain(findTarget(dependencies, query));
     const target = asAgent === null ? modelOnly(named) : named;
     const facts = requestFacts(request, { target, previewChars: settings.previewChars });
-    return { target, facts, sent, source: request.source(share) };
+    const parts = limitsTokens(settings) ? request.promptParts() : null;
+    return { target, facts, parts, sent, source: request.source(share) };
   });
 }
 

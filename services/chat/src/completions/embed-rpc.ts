@@ -37,7 +37,7 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
       const { body, request } = requestOf(model, texts);
       const answer = await charged(dependencies.bodyBudget, { tenantId, bytes: body.length }, (share) =>
         answerInside(dependencies, {
-          ...{ facts: request, sent: body, source: request.source(share), share, actor },
+          ...{ facts: request, parts: null, sent: body, source: request.source(share), share, actor },
           settings: { ...tenantSettings, previewChars: 0 },
           // Without fallbacks: vectors of another model could not be compared with the stored ones.
           target: forOnePayer(

@@ -1,6 +1,7 @@
 import type { BodyBudget, TenantShare } from '@gatehouse/kit/body-budget';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
+import type { PromptParts } from '@gatehouse/dialects/prompt-parts';
 import { dialects } from '@gatehouse/dialects/dialects';
 import type { AnswerBudget, AnswerRoom } from '@gatehouse/kit/answer-budget';
 import type { ObjectAnswer } from '../providers/object-answer.ts';
@@ -22,6 +23,7 @@ type Members = 'source' | 'target' | 'actor' | 'settings' | 'channel' | 'signal'
 export interface InnerTurn
   extends Pick<TurnContext, Members>, Partial<Pick<TurnContext, 'member' | 'sessionId' | 'act'>> {
   facts: AcceptedRequest;
+  parts: PromptParts | null;
   /** The body of the request. */
   sent: Buffer;
   share: TenantShare;
@@ -51,7 +53,7 @@ export async function charged<Result>(
 /** One turn for another service: the same stages, limits, provider calls and record as for a client, without a key. */
 export async function answerInside(
   dependencies: InnerTurnDependencies,
-  { facts, sent, share, store, ...turn }: InnerTurn,
+  { facts, parts, sent, share, store, ...turn }: InnerTurn,
 ): Promise<ObjectAnswer> {
   const { settings } = turn;
   const ending = new AbortController();
@@ -61,7 +63,7 @@ export async function answerInside(
   const arrivedAt = monotonicMs();
   const started = await arrive(dependencies, { tenantId, apiKeyId: null, settings }, (admission) => {
     const entrance = { ...turn, actor, ending, signal, dialect: dialects.chat, arrivedAt, admission };
-    return startTurn(dependencies, turnContext(entrance, facts), { facts, text: null, sent, share });
+    return startTurn(dependencies, turnContext(entrance, facts), { facts, parts, text: null, sent, share });
   });
   let room: AnswerRoom | null = null;
   let answer = null as ObjectAnswer | null;

@@ -47,7 +47,8 @@ const actor = {
 };
 
 const settings = {
-  ...{ allowedModels: null, previewChars: 0, storesContent: false, retentionDays: 30, limited: [] },
+  ...{ allowedModels: null, previewChars: 0, storesContent: false, retentionDays: 30 },
+  ...{ limited: [], keyLimited: [] },
   ...{ ownKeys: [], policies: null, unleasedRequests: 0n, hasUsers: false, actingUsers: 'any' as const },
 };
 

@@ -24,7 +24,7 @@ import { groupsOfUser, noGroups, type FindUser } from '../shared/acting-user.ts'
 import { requestActor, type ProvenActor } from '../shared/actor.ts';
 import { clientNamed } from '@gatehouse/kit/client-name';
 import { LargeWork } from '../shared/large-work.ts';
-import { storedDays, type KeySettings, type TenantSettings } from '../shared/tenant-settings.ts';
+import { storedDays, type KeySettings } from '../shared/tenant-settings.ts';
 import {
   findTarget,
   type AgentResolver,
@@ -33,7 +33,9 @@ import {
 } from '../turns/find-target.ts';
 import { turnContext, type StoredState, type TurnContext, type TurnInput } from '../turns/turn-stage.ts';
 import { passedHeaders, sessionOf } from './client-headers.ts';
+import { limitsTokens } from '../limits/counted-prompts.ts';
 import { requestFacts } from './request-facts.ts';
+import type { PromptParts } from '@gatehouse/dialects/prompt-parts';
 import type { TextSample } from '@gatehouse/dialects/usage/token-estimate';
 import type { Share } from '@gatehouse/dialects/wire/request-text';
 import { maxIdChars, maxReferences, rereadBytes } from '../bounds.ts';
@@ -88,7 +90,7 @@ export async function readTurn(
   const input = { dialect, body, share, parse, actor, settings, sessionId, isAnswered, signal };
   const named = readNamed(dependencies, input);
   const request = named instanceof Promise ? await named : named;
-  const { facts, text } = request;
+  const { facts, parts, text } = request;
   const turn = turnContext(
     {
       source: request.source,
@@ -110,7 +112,7 @@ export async function readTurn(
     },
     facts,
   );
-  return { turn, input: { facts, text, sent: body, share } };
+  return { turn, input: { facts, parts, text, sent: body, share } };
 }
 
 /** The optional `X-Stream-Events: tools`. */
@@ -129,7 +131,7 @@ export interface RequestBody {
   /** Reads a text with its parsed JSON. Throws 400s with the name of the field. */
   parse: (text: Buffer, parsed: unknown) => CompletionRequest;
   actor: ProvenActor;
-  settings: TenantSettings;
+  settings: KeySettings;
   /** The session named in a header. */
   sessionId: string | null;
   /** Whether it gets an answer, which may be stored; otherwise its tokens are counted. */
@@ -141,6 +143,7 @@ export interface RequestBody {
 /** A request with everything it names. */
 interface NamedRequest {
   facts: AcceptedRequest;
+  parts: PromptParts | null;
   source: RequestSource;
   target: Target;
   /** Its text with everything it continues. */
@@ -297,7 +300,7 @@ function reduced(
     text,
     sessionId,
     stored,
-  }: Omit<NamedRequest, 'facts' | 'source'> & { request: CompletionRequest },
+  }: Omit<NamedRequest, 'facts' | 'parts' | 'source'> & { request: CompletionRequest },
 ): NamedRequest | Promise<NamedRequest> {
   // A summary needs no memory and no tools, and is not remembered; nor does a count search in memory.
   const isSummary = request.compaction !== undefined;
@@ -319,6 +322,7 @@ function reduced(
       target,
       source,
       facts: requestFacts(request, { target, previewChars, sampleOf }),
+      parts: isAnswered && limitsTokens(settings) ? request.promptParts() : null,
     };
   });
 }

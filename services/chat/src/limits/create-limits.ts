@@ -1,6 +1,7 @@
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { Peers } from '../shared/peers.ts';
+import { CountedPrompts } from './counted-prompts.ts';
 import { LeaseClient } from './lease-client.ts';
 import { Limiter } from './limiter.ts';
 
@@ -15,5 +16,6 @@ export interface LimitsOptions {
 export function createLimits({ registry }: Shell, { peers, instance, onRefused }: LimitsOptions) {
   const leases = new LeaseClient(peers.tenant);
   const holderId = (): string => instance.id;
-  return { leases, limiter: new Limiter({ leases, registry, holderId, onRefused }) };
+  const limiter = new Limiter({ leases, registry, holderId, onRefused });
+  return { leases, limiter, prompts: new CountedPrompts() };
 }

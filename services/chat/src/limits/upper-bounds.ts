@@ -4,6 +4,7 @@ import type { RequestedAmounts } from '@gatehouse/dialects/dialect';
 import type { CostBounds } from '../catalogue/price.ts';
 import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import { addedTexts, type Target } from '../catalogue/target.ts';
+import type { CountedPrompt } from './counted-prompts.ts';
 import { attachmentTokens, outputTokens } from '../bounds.ts';
 
 /** Upper bounds of what a request can use, which are reserved for it (ADR 13). */
@@ -24,19 +25,24 @@ export interface MostTokens extends CostBounds {
   feeTools?: readonly FeeTool[] | undefined;
 }
 
-/** For each model the request may go to. `headers`: those of the client its API passes on. */
+/**
+ * For each model the request may go to. `headers`: those of the client its API passes on. `toolText`: definitions of
+ * tools added by the gateway. `prompt`: bounds the input by what providers counted of it.
+ */
 export function mostTokens(
   request: AcceptedRequest,
   target: Target,
   headers: Readonly<Record<string, string>> = {},
+  { toolText = null, prompt = null }: { toolText?: Buffer | null; prompt?: CountedPrompt | null } = {},
 ): MostTokens[] {
   const amounts = request.requestedAmounts(target.defaults);
   const { classes, serviceTier, feeTools, compacts = false } = amounts;
   const samplings = compacts ? 2 : 1;
   const choices = samplings * amounts.choices;
-  const input = Math.min(tokenCap, samplings * mostInputTokens(request, target, amounts));
+  const byBytes = mostInputTokens(request, target, { amounts, toolText });
   const outputOf = mostOutput(request, target.defaults, headers);
   return target.chain.map((model) => {
+    const input = Math.min(tokenCap, samplings * (prompt?.most(model, byBytes) ?? byBytes));
     const output = Math.min(tokenCap, samplings * outputOf(model, null));
     return { model, samplings, choices, input, output, classes, serviceTier, feeTools };
   });
@@ -74,10 +80,19 @@ export function leastTokens(request: AcceptedRequest, target: Target): number | 
 function mostInputTokens(
   { bytes }: AcceptedRequest,
   target: Target,
-  { attachments }: RequestedAmounts,
+  { amounts: { attachments }, toolText }: { amounts: RequestedAmounts; toolText: Buffer | null },
 ): number {
-  const added = Buffer.byteLength(`${addedTexts(target).join('')}${JSON.stringify(target.defaults)}`);
-  return Math.min(tokenCap, bytes + added - attachments.bytes + attachments.count * attachmentTokens);
+  const texts = [...addedTexts(target), JSON.stringify(target.defaults), toolText ?? ''];
+  const added = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  return bytes + added - attachments.bytes + attachments.count * attachmentTokens;
+}
+
+/** Texts added by the gateway to each request of a conversation. */
+export function lastingTexts(
+  { systemPrompt, defaults }: Target,
+  toolText: Buffer | null,
+): (string | Buffer)[] {
+  return [systemPrompt, JSON.stringify(defaults), toolText].filter((text) => text !== null);
 }
 
 /**

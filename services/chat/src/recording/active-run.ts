@@ -9,7 +9,7 @@ import type { Model } from '../catalogue/catalogue.ts';
 import { sumCosts } from '../catalogue/price.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import type { ProviderFailure } from '../providers/provider-failure.ts';
-import { completedUsage } from './completed-usage.ts';
+import { completedUsage, isCount } from './completed-usage.ts';
 import { attemptErrorOf, attemptStatusOf, isFree, passedOverAttempt, runErrorOf } from './failed-attempt.ts';
 import { interruption } from './interrupted.ts';
 import { chargeFor, chargeOf, sumCharges } from '../runs/charge.ts';
@@ -30,10 +30,11 @@ import { uncountedTools, type FeeTool } from '@gatehouse/dialects/usage/fee-tool
 import { guessTokens, sampleOf, type TextSample } from '@gatehouse/dialects/usage/token-estimate';
 import { noUsage, sumUsage, withCounted, type Usage } from '@gatehouse/dialects/usage/usage';
 import type { Admission, Reservation } from '../limits/admission.ts';
+import type { NotePrompt } from '../limits/counted-prompts.ts';
 import type { AnswerBounds } from '../limits/hidden-tokens.ts';
 import type { AttemptOutcome, AttemptRecord } from '../providers/open-call.ts';
 import type { SignatureOrigins } from '../providers/signature-origins.ts';
-import type { EndRow, RunHandle, StartRow } from './run-rows.ts';
+import type { RunHandle, RunWriter } from './run-rows.ts';
 import type { RunTelemetry } from './run-telemetry.ts';
 import { runAgeMarginMs } from '../bounds.ts';
 
@@ -50,12 +51,6 @@ interface OpenAttempt {
   /** Tokens reserved for its answer. */
   reservedTokens: number;
   reservation: Reservation;
-}
-
-/** Commits the record of runs. */
-export interface RunWriter {
-  startAttempt(row: StartRow): Promise<void>;
-  endRun(row: EndRow): Promise<void>;
 }
 
 export interface ActiveRunOptions {
@@ -78,6 +73,8 @@ export interface ActiveRunOptions {
   feeTools: readonly FeeTool[];
   /** Gets the signatures of its answers; null where they are not kept. */
   signatures: Pick<SignatureOrigins, 'made'> | null;
+  /** Notes the tokens of its prompt; null where no limit depends on them. */
+  notePrompt: NotePrompt | null;
 }
 
 /** A run while it is under way: its provider calls, its clock, and its one end. */
@@ -255,12 +252,15 @@ export class ActiveRun implements AttemptRecord {
       usage,
       ...this.#priced(open, usage, outcome),
     };
+    // A later call gets results of tools with the prompt.
+    const isFirst = outcome.status === 'ok' && this.#attempts.every(({ status }) => status !== 'ok');
     this.#attempts.push(attempt);
     open.reservation.spend({
       tokens: usage.inputTokens + usage.outputTokens,
       costPico: chargeOf(attempt),
     });
     if (attempt.status === 'not_sent') return;
+    if (isFirst && isCount(usage)) this.#options.notePrompt?.(open.model, usage.inputTokens);
     this.#observed(() =>
       this.#options.telemetry.attemptEnded({ ...open, run: this.identity, attempt, endedAt }),
     );

@@ -45,3 +45,8 @@ export function completedUsage(
   };
   return counted();
 }
+
+/** Whether a provider counted the prompt once, and nothing of its own tools with it. */
+export function isCount({ estimated, inputTokens, samplings, toolCalls }: Usage): boolean {
+  return !estimated && inputTokens > 0 && samplings === undefined && toolCalls === undefined;
+}

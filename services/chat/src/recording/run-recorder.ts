@@ -8,14 +8,13 @@ import { storeBatchThenEach } from '@gatehouse/kit/store-batch';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Alerts } from '../alerts/alerts-job.ts';
-import type { RunWriter } from './active-run.ts';
 import type { Instance } from './instance-job.ts';
 import { releaseHeld, type AwaitedEnd } from './logged-run.ts';
 import { correctEnds } from './run-end-system-store.ts';
 import { RunLog } from './run-log.ts';
 import { NothingWrittenError } from './run-log-system-store.ts';
 import type { RunPublisher } from './run-publisher-job.ts';
-import { InstanceDeadError, type EndRow, type StartRow } from './run-rows.ts';
+import { InstanceDeadError, type EndRow, type RunWriter, type StartRow } from './run-rows.ts';
 import { announceMs, groupSize, lateEndRetryMs, recorderStopMs } from '../bounds.ts';
 
 /** An end after another instance has taken over its log. */

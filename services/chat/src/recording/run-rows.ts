@@ -53,3 +53,9 @@ export interface Orphan {
   /** The call without an end, the last one. */
   open: AttemptStart;
 }
+
+/** Commits the record of runs. */
+export interface RunWriter {
+  startAttempt(row: StartRow): Promise<void>;
+  endRun(row: EndRow): Promise<void>;
+}

@@ -93,6 +93,7 @@ async function lookedUp({
   );
   await stage.prepare?.(turn, {
     facts,
+    parts: null,
     text: null,
     sent: Buffer.from(JSON.stringify(body)),
     share: { grow: (bytes) => found.push(bytes) },

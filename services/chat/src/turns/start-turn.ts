@@ -4,9 +4,10 @@ import type { Model } from '../catalogue/catalogue.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import { addedTexts } from '../catalogue/target.ts';
 import type { Admission, Reservation } from '../limits/admission.ts';
-import { leastTokens, mostTokens } from '../limits/upper-bounds.ts';
+import { lastingTexts, leastTokens, mostTokens } from '../limits/upper-bounds.ts';
 import { answerBounds } from '../limits/hidden-tokens.ts';
 import { CallAdmission } from '../limits/call-admission.ts';
+import type { CountedPrompts } from '../limits/counted-prompts.ts';
 import type { CallAmounts, Limiter, Payer } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
@@ -14,7 +15,8 @@ import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import type { RunPolicies } from '@gatehouse/kit/policy-matching';
 import type { Policy } from '../policies/policy.ts';
 import { withoutLimits } from '../shared/tenant-settings.ts';
-import { ActiveRun, type RunWriter } from '../recording/active-run.ts';
+import { ActiveRun, type ActiveRunOptions } from '../recording/active-run.ts';
+import type { RunWriter } from '../recording/run-rows.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import type { OpenTurn, RunStops } from '../stops/run-stops.ts';
 import { Turn, type AnswerDependencies } from './turn.ts';
@@ -25,6 +27,7 @@ export interface TurnDependencies extends AnswerDependencies {
   pricing: Pricing;
   telemetry: RunTelemetry;
   limiter: Limiter;
+  prompts: CountedPrompts;
   stops: Pick<RunStops, 'enter'>;
 }
 
@@ -89,12 +92,14 @@ async function prepareStart(
 ): Promise<StartedTurn> {
   const prepared = prepareTurn(dependencies.stages, turn, input);
   if (prepared !== undefined) await prepared;
-  const { limiter, pricing } = dependencies;
+  const { limiter, pricing, prompts } = dependencies;
   const { actor, settings, target, admission, headers, tools, signal } = turn;
   const { tenantId, apiKeyId } = actor;
-  const { facts } = input;
-  const amountsAsSent = new RequestAmounts(() => mostTokens(facts, target, headers), pricing);
-  const amounts = tools === null ? amountsAsSent : amountsAsSent.grown(tools.definitions.text.length);
+  const { facts, parts } = input;
+  const toolText = tools?.definitions.text ?? null;
+  const added = lastingTexts(target, toolText);
+  const prompt = parts === null ? null : prompts.prompt({ tenantId, headers, parts, added });
+  const amounts = new RequestAmounts(() => mostTokens(facts, target, headers, { toolText, prompt }), pricing);
   const payer = {
     tenantId,
     apiKeyId,
@@ -109,7 +114,7 @@ async function prepareStart(
   const { feeTools = [] } = facts.requestedAmounts(target.defaults);
   const started: StartedTurn = {
     ...turn,
-    run: createRun(dependencies, turn, { facts, feeTools }),
+    run: createRun(dependencies, turn, { facts, feeTools, notePrompt: prompt?.note ?? null }),
     maxTokens,
     unpricedTools: unpricedBy(pricing, admission.reservation, feeTools),
     limitHeaders: {
@@ -163,7 +168,11 @@ function unpricedBy(
 function createRun(
   { recorder, pricing, telemetry, log }: TurnDependencies,
   turn: TurnContext,
-  { facts, feeTools }: { facts: AcceptedRequest; feeTools: readonly FeeTool[] },
+  {
+    facts,
+    feeTools,
+    notePrompt,
+  }: Pick<ActiveRunOptions, 'feeTools' | 'notePrompt'> & { facts: AcceptedRequest },
 ): ActiveRun {
   const { actor, target, client, admission, arrivedAt, channel, sessionId, tools } = turn;
   const { tenantId, apiKeyId, userId, requestId } = actor;
@@ -205,5 +214,6 @@ function createRun(
     bounds: answerBounds(facts, target, turn.headers),
     feeTools: admission.reservation.charges === null ? [] : feeTools,
     signatures: turn.signatures,
+    notePrompt,
   });
 }

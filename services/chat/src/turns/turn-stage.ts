@@ -6,6 +6,7 @@ import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
+import type { PromptParts } from '@gatehouse/dialects/prompt-parts';
 import type { Dialect, FrameSink, RequestHead, RequestSource } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import type { CallReasoning, KnownReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
@@ -78,6 +79,8 @@ export type TurnOutcome = { text: string } | { error: AppError };
 /** The parts of a request in memory until its turn has started, and no longer. */
 export interface TurnInput {
   facts: AcceptedRequest;
+  /** Null where no limit depends on its tokens, and for a prompt without parts. */
+  parts: PromptParts | null;
   /** Its text with everything it names; null for a request of another service. */
   text: Buffer | null;
   /** The body as its client or a service sent it. */

@@ -140,6 +140,7 @@ async function setUp(
     bounds: { thoughts: 0, choices: 1, outputOf: () => 0 },
     feeTools: [],
     signatures: null,
+    notePrompt: null,
   });
   const source = request.source({ release: () => undefined });
   const target = modelTarget(catalogue, 'm', null);

@@ -1,0 +1,176 @@
+import { hash } from 'node:crypto';
+import { cacheKey } from '@gatehouse/kit/cache-key';
+import { RecentMap } from '@gatehouse/kit/recent-map';
+import { textDigest, type PromptPart, type PromptParts } from '@gatehouse/dialects/prompt-parts';
+import { deploymentName, type Model } from '../catalogue/catalogue.ts';
+import type { KeySettings } from '../shared/tenant-settings.ts';
+import { isSpent } from './admission.ts';
+import { attachmentTokens, countedPromptBytes } from '../bounds.ts';
+
+/** Tokens of a prompt, counted by a provider. */
+interface Counted {
+  tokens: number;
+  /** The deployment behind the count. */
+  deployment: string;
+  /** Digests of the parts before its messages. */
+  head: ReadonlySet<string>;
+  /** Bytes in memory. */
+  bytes: number;
+}
+
+export interface PromptOptions {
+  tenantId: string;
+  /** The client's headers, as far as its API passes them on. */
+  headers: Readonly<Record<string, string>>;
+  parts: PromptParts;
+  /** Texts added by the gateway before the messages. */
+  added: readonly (string | Buffer)[];
+}
+
+/** Notes the tokens of a request's prompt, once a model has read it. */
+export type NotePrompt = (model: Model, tokens: number) => void;
+
+/**
+ * Tokens of prompts as providers counted them, by digests of these prompts. A longer prompt beginning with one of them
+ * has these tokens at most, and one for each further byte: providers begin anew at each message, so no token spans two.
+ * A replica knows only prompts of its own calls, and bounds others by their bytes alone.
+ */
+export class CountedPrompts {
+  readonly #known = new RecentMap<Counted>(countedPromptBytes, ({ bytes }) => bytes);
+
+  prompt(options: PromptOptions): CountedPrompt {
+    return new CountedPrompt(this.#known, options);
+  }
+}
+
+/** The prompt of one request. */
+export class CountedPrompt {
+  readonly #known: RecentMap<Counted>;
+  readonly #options: PromptOptions;
+  readonly #head: readonly PromptPart[];
+
+  constructor(known: RecentMap<Counted>, options: PromptOptions) {
+    this.#known = known;
+    this.#options = options;
+    this.#head = [...options.parts.head, ...options.added.map(addedPart)];
+  }
+
+  /**
+   * Tokens of the prompt at most, for a model. `byBytes`: with a token for each byte of its text and of the added ones, and
+   * a fixed number for each attachment.
+   */
+  most(model: Model, byBytes: number): number {
+    const { messages, settings } = this.#options.parts;
+    const scope = scopes(this.#options)(model);
+    for (let length = messages.length; length >= 0; length -= 1) {
+      const digest = messages[length - 1]?.digest ?? this.#beginning(settings);
+      const counted = this.#known.get(scope + digest);
+      if (counted !== undefined) {
+        const isOwn = counted.deployment === deploymentName(model);
+        const known = messages.slice(0, length).filter(({ isOfModel }) => isOwn || !isOfModel);
+        return this.#mostWith(counted, known, byBytes);
+      }
+    }
+    return byBytes;
+  }
+
+  /** Notes the tokens of the whole prompt, without keeping its parts. */
+  get note(): NotePrompt {
+    const { messages, settings } = this.#options.parts;
+    const beginning = this.#beginning(settings);
+    return notePrompt(this.#known, {
+      scopeOf: scopes(this.#options),
+      whole: messages.at(-1)?.digest ?? beginning,
+      beginning,
+      head: new Set(this.#head.map(({ digest }) => digest)),
+    });
+  }
+
+  #mostWith({ tokens, head }: Counted, messages: readonly PromptPart[], byBytes: number): number {
+    const counted = [...once(this.#head.filter(({ digest }) => head.has(digest))), ...messages];
+    const covered = counted.reduce((sum, part) => sum + byBytesOf(part), 0);
+    const most = tokens + Math.max(0, byBytes - covered);
+    // No bytes bound a picture. Without one, neither bound is exceeded.
+    return messages.some(({ attachments }) => attachments > 0) ? most : Math.min(byBytes, most);
+  }
+
+  /** The digest of a prompt before its messages, by the largest part, which differs between programs. */
+  #beginning(settings: string): string {
+    const largest = this.#head.reduce<PromptPart | null>(
+      (most, part) => (most === null || part.bytes > most.bytes ? part : most),
+      null,
+    );
+    return settings + (largest?.digest ?? '');
+  }
+}
+
+interface NotedPrompt {
+  scopeOf: (model: Model) => string;
+  whole: string;
+  beginning: string;
+  head: ReadonlySet<string>;
+}
+
+/** A function of its own, so nothing keeps the parts of the prompt while its run is under way. */
+function notePrompt(known: RecentMap<Counted>, { scopeOf, whole, beginning, head }: NotedPrompt): NotePrompt {
+  return (model, tokens) => {
+    const scope = scopeOf(model);
+    const first = known.get(scope + beginning);
+    const isSame = first !== undefined && isEqual(first.head, head);
+    const counted: Counted = {
+      tokens,
+      deployment: deploymentName(model),
+      head: isSame ? first.head : head,
+      bytes: entryBytes,
+    };
+    known.set(scope + whole, counted);
+    // A prompt has more tokens than its part before the messages.
+    if (!isSame || tokens < first.tokens)
+      known.set(scope + beginning, { ...counted, bytes: entryBytes + digestBytes * head.size });
+  };
+}
+
+function isEqual(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
+  return one.size === other.size && [...one].every((digest) => other.has(digest));
+}
+
+/** Bytes of an entry, and of each digest in a set, which entries of the same head share. */
+const entryBytes = 250;
+const digestBytes = 80;
+
+/** Prompts of a tenant for a model with the same headers. */
+function scopes({
+  tenantId,
+  headers,
+}: Pick<PromptOptions, 'tenantId' | 'headers'>): (model: Model) => string {
+  return (model) =>
+    hash(
+      'sha256',
+      cacheKey(tenantId, JSON.stringify(headers), model.id, model.upstreamModel, model.api),
+      'base64url',
+    ).slice(0, 22);
+}
+
+function addedPart(text: string | Buffer): PromptPart {
+  return {
+    digest: textDigest(text),
+    bytes: Buffer.byteLength(text),
+    attachments: 0,
+    linked: 0,
+    isOfModel: false,
+  };
+}
+
+/** Parts without repetitions: these were not counted. */
+function once(parts: readonly PromptPart[]): PromptPart[] {
+  return [...new Map(parts.map((part) => [part.digest, part])).values()];
+}
+
+function byBytesOf({ bytes, attachments, linked }: PromptPart): number {
+  return bytes + (attachments - linked) * attachmentTokens;
+}
+
+/** Whether a limit, a budget or a policy depends on the tokens of a request. */
+export function limitsTokens({ limited, keyLimited, policies }: KeySettings): boolean {
+  return policies !== null || limited.some(isSpent) || keyLimited.some(isSpent);
+}
