@@ -319,8 +319,21 @@ describe('requests', () => {
     expect(await scim.get('/ServiceProviderConfig')).toMatchObject({ patch: { supported: true } });
     expect(await scim.get('/ResourceTypes')).toMatchObject({ totalResults: 2 });
     expect(await scim.get('/ResourceTypes/Group')).toMatchObject({ endpoint: '/Groups' });
-    const [schema] = (await scim.get('/Schemas')).Resources;
+    const [schema, ofGroups] = (await scim.get('/Schemas')).Resources;
     expect(await scim.get(`/Schemas/${String(schema?.id)}`)).toEqual(schema);
+    // A client learns from it that it adds and removes members, and changes none.
+    expect(ofGroups).toMatchObject({
+      attributes: expect.arrayContaining([
+        expect.objectContaining({
+          name: 'members',
+          subAttributes: [
+            expect.objectContaining({ name: 'value', mutability: 'immutable' }),
+            expect.objectContaining({ name: 'display', mutability: 'readOnly' }),
+            expect.objectContaining({ name: '$ref', mutability: 'immutable' }),
+          ],
+        }),
+      ]),
+    });
     expect((await scim.call('GET', '/Schemas/urn:none')).status).toBe(404);
   });
 

@@ -44,15 +44,22 @@ const plain = {
   ...{ mutability: 'readWrite', returned: 'default', uniqueness: 'none' },
 };
 const texts = (...names: string[]): object[] => names.map((name) => ({ name, description: name, ...plain }));
+
 const readOnly = { mutability: 'readOnly' };
 
-const references = (name: string, type: 'User' | 'Group', more: object): object => ({
-  ...{ name, description: name, ...plain, type: 'complex', multiValued: true, ...more },
-  subAttributes: [
-    ...texts('value', 'display').map((attribute) => ({ ...attribute, mutability: 'immutable' })),
-    { ...plain, name: '$ref', description: '$ref', type: 'reference', referenceTypes: [type], ...readOnly },
-  ],
-});
+/** `mutability`: that of the list. An element never changes. */
+const references = (name: string, type: 'User' | 'Group', mutability: 'readOnly' | 'readWrite'): object => {
+  const ofElement = { mutability: mutability === 'readOnly' ? mutability : 'immutable' };
+  const reference = { type: 'reference', referenceTypes: [type], ...ofElement };
+  return {
+    ...{ name, description: name, ...plain, type: 'complex', multiValued: true, mutability },
+    subAttributes: [
+      { ...plain, name: 'value', description: 'value', ...ofElement },
+      { ...plain, name: 'display', description: 'display', ...readOnly },
+      { ...plain, name: '$ref', description: '$ref', ...reference },
+    ],
+  };
+};
 
 /** `Schemas`, with the attributes that are stored. */
 export const schemas: readonly Resource[] = [
@@ -75,7 +82,7 @@ export const schemas: readonly Resource[] = [
           { ...plain, name: 'primary', description: 'Whether it is the first one', type: 'boolean' },
         ],
       },
-      references('groups', 'Group', readOnly),
+      references('groups', 'Group', 'readOnly'),
     ],
   },
   {
@@ -84,7 +91,7 @@ export const schemas: readonly Resource[] = [
     attributes: [
       { ...plain, name: 'displayName', description: 'The name', required: true, uniqueness: 'server' },
       { ...plain, name: 'externalId', description: 'The id at the identity provider', uniqueness: 'server' },
-      references('members', 'User', {}),
+      references('members', 'User', 'readWrite'),
     ],
   },
 ].map(({ id, name, attributes }) => ({

@@ -156,7 +156,8 @@ function withMembers(email: ScimEmail, change: unknown): ScimEmail {
         changed.value = textOf(member, 'emails.value', maxAddress) ?? '';
         break;
       case 'primary':
-        changed.primary = member !== null && booleanOf(member, 'emails.primary');
+        if (member === null) delete changed.primary;
+        else changed.primary = booleanOf(member, 'emails.primary');
         break;
       case 'type':
         changed.type = (textOf(member, 'emails.type', maxText) ?? '').toLowerCase();
@@ -166,7 +167,6 @@ function withMembers(email: ScimEmail, change: unknown): ScimEmail {
         break;
     }
   }
-  if (changed.primary === false) delete changed.primary;
   if (changed.type === '') delete changed.type;
   if (changed.display === '') delete changed.display;
   return changed;
