@@ -49,7 +49,7 @@ const scripts = blocks.filter(({ language }) => language === 'sh');
 const ofCluster = blocks.filter(({ language }) => language === 'console');
 /** Settings of one command, and the programs of a cluster and of one machine. */
 const known =
-  /^([A-Z_]+=\S+\s+)*(helm|kubectl|kafka-consumer-groups\.sh|docker|systemctl|make|npx|curl|cat|cp|cd|mkdir|chgrp|chmod|groupadd|sudo|nano|export|minisign|cosign|\(set -a;|\(cd) /;
+  /^([A-Z_]+=\S+\s+)*(helm|kubectl|kafka-consumer-groups\.sh|docker|systemctl|make|npx|curl|cat|cp|cd|mkdir|chgrp|chmod|groupadd|sudo|nano|mv|psql|export|minisign|cosign|\(set -a;|\(cd) /;
 
 describe('the pages about operations', () => {
   it('have no block that nothing checks', () => {
@@ -99,7 +99,8 @@ describeTools(`the commands of those pages${obstacle}`, () => {
     await chmod(folder, 0o711);
     old = await server('old');
     restored = await server('restored');
-    await prepareDatabase({ adminUrl: old.adminUrl, passwords });
+    await makeOwner(old);
+    await prepareDatabase({ adminUrl: ownerUrl(old), passwords });
     // As a database that has lived: the new one is far behind in counting transactions.
     await query(old, 'call burn_transactions()', [
       `create procedure burn_transactions() language plpgsql as $$
@@ -141,6 +142,17 @@ describeTools(`the commands of those pages${obstacle}`, () => {
       await client.end();
     }
   }
+
+  /** The owner of the tables is no superuser, as the pages about the installation have it. */
+  async function makeOwner(on: Postgres): Promise<void> {
+    const client = new Client({ connectionString: on.adminUrl('postgres') });
+    await client.connect();
+    await client.query(`create role owner login createrole createdb password 'pass-owner'`);
+    await client.end();
+  }
+
+  const ownerUrl = (on: Postgres) => (database: string) =>
+    on.adminUrl(database).replace(/\/\/.*@/, '//owner:pass-owner@');
 
   function urlOf(on: Postgres, service: string): string {
     return serviceUrl({ adminUrl: on.adminUrl, passwords }, service);
@@ -196,6 +208,7 @@ describeTools(`the commands of those pages${obstacle}`, () => {
         ANALYTICS_DATABASE_URL: urlOf(on, 'analytics'),
         RESTORE_MAINTENANCE_URL: restored.adminUrl('postgres'),
         RESTORE_DATABASE_URL: restored.adminUrl('gatehouse'),
+        OWNER: 'owner',
       },
     });
     expect(stderr).toBe('');
@@ -216,7 +229,10 @@ describeTools(`the commands of those pages${obstacle}`, () => {
     const [last] = await query(old, 'select max(change_transaction)::text as id from analytics.traces');
     await old.stop();
 
+    await makeOwner(restored);
     expect(await paste('Restore', restored)).toBe('');
+    // The next release migrates as the owner.
+    await prepareDatabase({ adminUrl: ownerUrl(restored), passwords });
     const [next] = await query(restored, 'select pg_current_xact_id()::text as id');
     expect(BigInt(String(next?.['id']))).toBeLessThan(BigInt(String(last?.['id'])));
 
