@@ -296,7 +296,7 @@ const chat: Record<string, Table> = {
       'instance_id sequence written_at published start_ids tenant_ids started_at charges end_ids publishes',
   },
   run_stops: {
-    neutral: 'id tenant_id run_id selection digest sent_by requests stopped_at hold_until expires_at',
+    neutral: 'id tenant_id run_id selection digest sender_digest requests stopped_at hold_until expires_at',
   },
   seals: { personal: 'user_id', neutral: 'tenant_id digest maker bytes created_at expires_at' },
   settlements: { neutral: 'id tenant_id holder_id charges cost_pico' },

@@ -9,14 +9,14 @@ create table chat.run_stops (
   selection text,
   digest bytea constraint run_stops_digest_check check (octet_length(digest) = 32),
   -- The user whose request stored it, as a SHA-256; null for an administrator.
-  sent_by bytea constraint run_stops_sent_by_check check (octet_length(sent_by) = 32),
+  sender_digest bytea constraint run_stops_sender_digest_check check (octet_length(sender_digest) = 32),
   -- Requests for it in the minute of stopped_at.
   requests integer not null default 1,
   stopped_at timestamptz not null,
   hold_until timestamptz not null,
   -- Later than hold_until where replicas might not have read it by then.
   expires_at timestamptz not null,
-  constraint run_stops_selected_key unique nulls not distinct (tenant_id, run_id, selection, digest, sent_by)
+  constraint run_stops_selected_key unique nulls not distinct (tenant_id, run_id, selection, digest, sender_digest)
 );
 create index run_stops_stopped_at_idx on chat.run_stops (stopped_at);
 create index run_stops_expires_at_idx on chat.run_stops (expires_at);

@@ -26,7 +26,7 @@ const user = (userId: string | null = 'ada'): Partial<Principal> => ({
 const addStops = (count: number, users: readonly string[] = []): Promise<unknown> =>
   ground.harness.rows(
     `insert into chat.run_stops
-       (id, tenant_id, selection, digest, sent_by, requests, stopped_at, hold_until, expires_at)
+       (id, tenant_id, selection, digest, sender_digest, requests, stopped_at, hold_until, expires_at)
      select gen_random_uuid(), $1, 'session', sha256(gen_random_uuid()::text::bytea),
        sha256(($3::text[])[1 + n % greatest(cardinality($3::text[]), 1)]::bytea),
        1, now() - interval '1 minute', now() + interval '1 hour', now() + interval '1 hour'

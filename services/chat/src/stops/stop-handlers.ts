@@ -32,8 +32,8 @@ export function stopHandlers(dependencies: StopDependencies): Record<string, Han
       const selected = await selectedBy(dependencies, call, user);
       const { reason = null, hold_seconds: holdSeconds, run_id: runId = null } = body;
       const id = newId();
-      const sentBy = user === null ? null : digestOfUser(tenantId, user);
-      const stop = { tenantId, runId, selected, sentBy };
+      const senderDigest = user === null ? null : digestOfUser(tenantId, user);
+      const stop = { tenantId, runId, selected, senderDigest };
       return changes.change(call, async (db) => {
         const allOfUser = selected?.selection === 'user';
         assertMayStop(await countStops(db, stop), { byUser: user !== null, allOfUser });

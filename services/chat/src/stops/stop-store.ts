@@ -10,7 +10,7 @@ export interface StopRequest {
   runId: string | null;
   selected: Selected | null;
   /** The digest of the user; null for an administrator. */
-  sentBy: Buffer | null;
+  senderDigest: Buffer | null;
 }
 
 const isSame = `run_id is not distinct from $2::uuid and selection is not distinct from $3::text
@@ -21,22 +21,22 @@ const isSame = `run_id is not distinct from $2::uuid and selection is not distin
  * place; administrators wait for no user. Runs as `chat_app`.
  */
 export async function countStops(db: Queryable, stop: StopRequest): Promise<StopCounts> {
-  const { tenantId, runId, selected, sentBy } = stop;
-  if (sentBy !== null)
+  const { tenantId, runId, selected, senderDigest } = stop;
+  if (senderDigest !== null)
     await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`stops of users ${tenantId}`]);
   return db.one<StopCounts>(
     `select count(id)::integer as "tenantStops",
-       (count(*) filter (where sent_by is not null))::integer as "usersStops",
-       (count(*) filter (where sent_by = $5))::integer as "userStops",
-       coalesce(sum(requests) filter (where sent_by is not null and stopped_at >= minute), 0)::integer
+       (count(*) filter (where sender_digest is not null))::integer as "usersStops",
+       (count(*) filter (where sender_digest = $5))::integer as "userStops",
+       coalesce(sum(requests) filter (where sender_digest is not null and stopped_at >= minute), 0)::integer
          as "requestsOfUsers",
-       coalesce(sum(requests) filter (where sent_by = $5 and stopped_at >= minute), 0)::integer
+       coalesce(sum(requests) filter (where sender_digest = $5 and stopped_at >= minute), 0)::integer
          as "requestsOfUser",
        extract(epoch from max(minute) + interval '1 minute' - max(at))::float8 * 1000 as "minuteLeftMs",
-       coalesce(bool_or(id is not null and ${isSame} and sent_by is not distinct from $5::bytea), false) as "isKnown"
+       coalesce(bool_or(id is not null and ${isSame} and sender_digest is not distinct from $5::bytea), false) as "isKnown"
      from (select at, date_trunc('minute', at) as minute from (select clock_timestamp() as at) as now) as clock
        left join chat.run_stops on tenant_id = $1 and expires_at > at`,
-    [tenantId, runId, selected?.selection, selected?.digest, sentBy],
+    [tenantId, runId, selected?.selection, selected?.digest, senderDigest],
   );
 }
 
@@ -48,12 +48,12 @@ export async function insertStop(
   db: Queryable,
   stop: StopRequest & { id: string; holdSeconds: number },
 ): Promise<Date> {
-  const { id, tenantId, runId, selected, sentBy, holdSeconds } = stop;
+  const { id, tenantId, runId, selected, senderDigest, holdSeconds } = stop;
   const { holdUntil } = await db.one<{ holdUntil: Date }>(
     `with others as (
        select max(hold_until) as hold_until from chat.run_stops where tenant_id = $1 and ${isSame})
      insert into chat.run_stops
-       (tenant_id, run_id, selection, digest, sent_by, id, stopped_at, hold_until, expires_at)
+       (tenant_id, run_id, selection, digest, sender_digest, id, stopped_at, hold_until, expires_at)
      select $1, $2, $3, $4, $5, $6, at, at + $7::float8 * interval '1 second',
             at + greatest($7::float8, $8::float8) * interval '1 second'
      from (select clock_timestamp() as at) as clock
@@ -64,7 +64,10 @@ export async function insertStop(
            requests = case when run_stops.stopped_at >= date_trunc('minute', excluded.stopped_at)
              then run_stops.requests + 1 else 1 end
      returning greatest(hold_until, (select hold_until from others)) as "holdUntil"`,
-    [...[tenantId, runId, selected?.selection, selected?.digest, sentBy], ...[id, holdSeconds, stopKeptS]],
+    [
+      ...[tenantId, runId, selected?.selection, selected?.digest, senderDigest],
+      ...[id, holdSeconds, stopKeptS],
+    ],
   );
   await notify(db, stopChannel);
   return holdUntil;
