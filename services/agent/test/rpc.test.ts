@@ -98,7 +98,7 @@ describe('DescribeAgents', () => {
     return (
       await peer.call(
         'describeAgents',
-        { tenantId, ids, onlyVisible: false, userId: '' },
+        { tenantId, ids, keys: [], onlyVisible: false, userId: '' },
         { deadlineMs: 5_000 },
       )
     ).agents;
@@ -115,6 +115,22 @@ describe('DescribeAgents', () => {
     expect(await names(tenant.id, [id])).toEqual([]);
   });
 
+  it('finds agents of the tenant by their keys', async () => {
+    const [mine, other] = [agents.makeTenant(), agents.makeTenant()];
+    const key = 'night-shift';
+    const { id } = await agents.makeAgent(mine.admin, { key, visibility: 'private', owner_user_id: 'ann' });
+    await agents.makeAgent(other.admin, { key });
+    const peer = await agents.peer('tenant');
+    const keyed = async (keys: string[]) => {
+      const request = { tenantId: mine.id, ids: [], keys, onlyVisible: false, userId: '' };
+      return (await peer.call('describeAgents', request, { deadlineMs: 5_000 })).agents;
+    };
+    expect(await keyed([key, 'night', id])).toMatchObject([{ id, key }]);
+    await expect(keyed(Array.from({ length: 201 }, (_, n) => `a-${n}`))).rejects.toMatchObject({
+      code: 'invalid_value',
+    });
+  });
+
   it('leaves out private agents of other users where only visible ones are named', async () => {
     const mine = agents.makeTenant();
     const { id } = await agents.makeAgent(mine.admin, {
@@ -125,7 +141,7 @@ describe('DescribeAgents', () => {
     const { id: shared } = await agents.makeAgent(mine.admin, { key: 'day-shift' });
     const peer = await agents.peer('analytics');
     const visibleTo = async (userId: string, search: { ids: string[]; namePrefix?: string }) => {
-      const request = { tenantId: mine.id, onlyVisible: true, userId, ...search };
+      const request = { tenantId: mine.id, keys: [], onlyVisible: true, userId, ...search };
       const named = await peer.call('describeAgents', request, { deadlineMs: 5_000 });
       return named.agents.map((agent) => agent.id).toSorted();
     };
@@ -142,7 +158,7 @@ describe('DescribeAgents', () => {
     await agents.makeAgent(tenant.admin, { key: 'nights' });
     const peer = await agents.peer('analytics');
     const named = async (namePrefix: string) => {
-      const request = { tenantId: mine.id, ids: [], namePrefix, onlyVisible: false, userId: '' };
+      const request = { tenantId: mine.id, ids: [], keys: [], namePrefix, onlyVisible: false, userId: '' };
       return (await peer.call('describeAgents', request, { deadlineMs: 5_000 })).agents.map(
         (agent) => agent.id,
       );

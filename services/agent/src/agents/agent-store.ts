@@ -82,6 +82,14 @@ export class AgentStore extends Store {
     );
   }
 
+  /** The names of the agents with these keys, likewise. */
+  keyed(viewer: Viewer, keys: readonly string[]): Promise<Pick<Agent, 'id' | 'key' | 'name'>[]> {
+    return this.tenant(viewer.tenantId).all(
+      `select id, key, name from agent.agents where ${visible} and key = any($4::text[])`,
+      [...sight(viewer), keys],
+    );
+  }
+
   /** The newest `limit` agents with a key or name that begins with this text, in any case. */
   named(
     viewer: Viewer,

@@ -36,7 +36,7 @@ export class NamesClient {
   agents(viewer: Viewer, ids: Iterable<string | null>): Promise<ReadonlyMap<string, AgentName>> {
     return this.#byId(ids, async (some) => {
       const { agent } = this.#dependencies;
-      const request = { ...sightOf(viewer), ids: some };
+      const request = { ...sightOf(viewer), ids: some, keys: [] };
       return (await agent.call('describeAgents', request, { deadlineMs })).agents;
     });
   }
@@ -105,7 +105,7 @@ export class NamesClient {
     const { tenant, agent } = this.#dependencies;
     const { tenantId } = viewer;
     const search = { ids: [], namePrefix };
-    const agentSearch = { ...sightOf(viewer), ...search };
+    const agentSearch = { ...sightOf(viewer), ...search, keys: [] };
     const [agents, apiKeys] = await Promise.all([
       this.#orNone(async () => (await agent.call('describeAgents', agentSearch, { deadlineMs })).agents),
       this.#orNone(

@@ -30,6 +30,8 @@ export interface DescribeAgentsRequest {
   onlyVisible: boolean;
   /** The acting user; empty without one. */
   userId: string;
+  /** In place of ids: the agents with these keys. A release without this field ignores it. */
+  keys: string[];
 }
 
 export interface DescribeAgentsResponse {
@@ -169,7 +171,7 @@ export interface CallToolResponse {
 }
 
 function createBaseDescribeAgentsRequest(): DescribeAgentsRequest {
-  return { tenantId: "", ids: [], namePrefix: undefined, onlyVisible: false, userId: "" };
+  return { tenantId: "", ids: [], namePrefix: undefined, onlyVisible: false, userId: "", keys: [] };
 }
 
 export const DescribeAgentsRequest: MessageFns<DescribeAgentsRequest> = {
@@ -188,6 +190,9 @@ export const DescribeAgentsRequest: MessageFns<DescribeAgentsRequest> = {
     }
     if (message.userId !== "") {
       writer.uint32(42).string(message.userId);
+    }
+    for (const v of message.keys) {
+      writer.uint32(50).string(v!);
     }
     return writer;
   },
@@ -243,6 +248,14 @@ export const DescribeAgentsRequest: MessageFns<DescribeAgentsRequest> = {
             }
 
             message.userId = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.keys.push(reader.string());
             continue;
           }
         }
@@ -1418,8 +1431,8 @@ export const AgentServiceService = {
   },
   /**
    * Returns the names of agents of a tenant, also of disabled and private ones, for lists that show them beside the ids,
-   * or search by them. Leaves out unknown agents, and those of other tenants. At most 200 ids a call.
-   * Callers: analytics.
+   * or search by them. Leaves out unknown agents, and those of other tenants. At most 200 ids or keys a call.
+   * Callers: analytics, tenant.
    */
   describeAgents: {
     path: "/gatehouse.agent.v1.AgentService/DescribeAgents" as const,
@@ -1451,8 +1464,8 @@ export interface AgentServiceServer extends UntypedServiceImplementation {
   callTool: handleUnaryCall<CallToolRequest, CallToolResponse>;
   /**
    * Returns the names of agents of a tenant, also of disabled and private ones, for lists that show them beside the ids,
-   * or search by them. Leaves out unknown agents, and those of other tenants. At most 200 ids a call.
-   * Callers: analytics.
+   * or search by them. Leaves out unknown agents, and those of other tenants. At most 200 ids or keys a call.
+   * Callers: analytics, tenant.
    */
   describeAgents: handleUnaryCall<DescribeAgentsRequest, DescribeAgentsResponse>;
 }
@@ -1530,8 +1543,8 @@ export interface AgentServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * Returns the names of agents of a tenant, also of disabled and private ones, for lists that show them beside the ids,
-   * or search by them. Leaves out unknown agents, and those of other tenants. At most 200 ids a call.
-   * Callers: analytics.
+   * or search by them. Leaves out unknown agents, and those of other tenants. At most 200 ids or keys a call.
+   * Callers: analytics, tenant.
    */
   describeAgents(
     request: DescribeAgentsRequest,
