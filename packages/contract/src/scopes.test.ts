@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { grants, possibleScopes, roles, scopes, scopesOf, type Scope } from './scopes.ts';
+import { grants, mayGiveScope, possibleScopes, roles, scopes, scopesOf, type Scope } from './scopes.ts';
 
 describe('scopes', () => {
   it.each<[readonly Scope[], Scope, boolean]>([
@@ -24,6 +24,14 @@ describe('scopes', () => {
         (scope) => scope === wanted || (verb === 'read' && scope === `${String(thing)}.write`),
       );
       expect(granting).toEqual(expected);
+    }
+  });
+
+  it('can be given by keys that have them, and that of SCIM by keys that change users', () => {
+    for (const given of scopes) {
+      const giving = scopes.filter((scope) => mayGiveScope([scope], given));
+      const granting = scopes.filter((scope) => grants([scope], given));
+      expect(giving).toEqual(given === 'scim.write' ? ['users.write', 'scim.write'] : granting);
     }
   });
 

@@ -49,6 +49,11 @@ export function scopesOf(role: Role): readonly Scope[] {
   return roleScopes[role].filter((scope) => !namedScopes.has(scope));
 }
 
+/** Whether a key with the granted scopes can give a new key a scope: `users.write` includes the changes by `scim.write`. */
+export function mayGiveScope(granted: readonly Scope[], scope: Scope): boolean {
+  return grants(granted, scope) || (scope === 'scim.write' && grants(granted, 'users.write'));
+}
+
 /** Whether the granted scopes include the wanted one. A `.write` scope includes `.read`. */
 export function grants(granted: readonly Scope[], wanted: Scope): boolean {
   if (granted.includes(wanted)) return true;

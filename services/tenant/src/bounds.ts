@@ -205,6 +205,8 @@ export const maxIssuerCalls = { all: 128, tenant: 128, origin: 32, tenantAtOrigi
 
 /** Deletions of one tenant running at the same time. More wait for services that are down. */
 export const maxRunningDeletions = 10_000;
+/** Parts of a deletion, two for each name of the user; further ones run, and are not shown. */
+export const maxDeletionParts = 100;
 /** Rate limit of self-service deletions: each is stored, and in the audit log. */
 export const ownIntervalMinutes = 10;
 /** Without a receipt for this long, a deletion is published again: its job is dead, or the event was lost. */

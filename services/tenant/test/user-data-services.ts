@@ -87,8 +87,10 @@ export class UserDataServices {
     const countOpenRuns = { callers, handle: () => Promise.resolve({ runs: services.openRuns() }) };
     const describeAgents = {
       callers,
-      handle: ({ ids }: { ids: string[] }) =>
-        Promise.resolve({ agents: services.agents.filter(({ id }) => ids.includes(id)) }),
+      handle: ({ ids, keys }: { ids: string[]; keys: string[] }) => {
+        const agents = services.agents.filter(({ id, key }) => ids.includes(id) || keys.includes(key));
+        return Promise.resolve({ agents });
+      },
     };
     const memory = { definition: MemoryServiceService, rpcs: { getUsage } };
     const checkProviderKey = {

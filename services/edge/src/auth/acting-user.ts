@@ -47,7 +47,7 @@ export async function withDirectoryUsers(
 }
 
 /**
- * Path and query with the id of the user in place of another name in `user_id`, which selects runs. `idOf`: the id of a
+ * Path and query with the id of the user in place of another name in `user_id`, a filter. `idOf`: the id of a
  * user by any name, or the name itself.
  */
 export async function withUserFilter(url: string, idOf: (name: string) => Promise<string>): Promise<string> {

@@ -224,14 +224,15 @@ export class Gateway {
   }
 }
 
-/** Principal of a request in a tenant with a directory. Also puts the id of a user into the request's filter of runs. */
+/** Principal of a request in a tenant with a directory. Also puts the id of a user into the filter `user_id`. */
 async function inDirectory(
   users: UserDirectory,
   principal: Principal & { tenantId: string },
   { target, entry }: { target: RequestTarget; entry: AccessEntry },
 ): Promise<Principal> {
   const acting = await withDirectoryUsers(users, principal, target, entry);
-  if (target.route.service === 'analytics')
+  const { query } = target.route;
+  if (query !== undefined && 'user_id' in query.shape)
     target.url = await withUserFilter(target.url, (name) => users.idOf(principal.tenantId, name, entry));
   return acting;
 }

@@ -206,7 +206,10 @@ async function endOldestProgramKeys(db: Queryable, keyId: string): Promise<Chang
   });
 }
 
-/** Inserts a key with the rights of a session. It ends with the session's key if that comes first. */
+/**
+ * Inserts a key with the rights of a session, for the user whom the directory has under the name of its login. It ends
+ * with the session's key if that comes first.
+ */
 async function insertProgramKey(
   db: Queryable,
   { id, keyId, secretSha256, ttlSeconds }: NewProgramKey,
@@ -217,9 +220,12 @@ async function insertProgramKey(
        created_by, confirmed_by, confirmed_secret_sha256)
      select $1::uuid, sessions.tenant_id, $2::text, $3::bytea,
        left(sessions.name || ' (program ' || $4::text || ')', 200), sessions.role, sessions.scopes,
-       sessions.user_id, ${endOf('sessions.key_secret_sha256', '$5::int')}, parent.id::text, parent.id,
-       sessions.key_secret_sha256
+       coalesce(known.user_id, sessions.user_id), ${endOf('sessions.key_secret_sha256', '$5::int')},
+       parent.id::text, parent.id, sessions.key_secret_sha256
      from tenant.sessions join tenant.api_keys parent on parent.id = sessions.key_id
+       left join lateral (
+         select u.user_id from tenant.user_names n join tenant.users u on u.id = n.person_id
+         where n.tenant_id = sessions.tenant_id and n.folded = lower(sessions.user_id)) as known on true
      where sessions.id = $6
      returning ${programKeyColumns}`,
     [id, keyId, secretSha256, clientId, ttlSeconds, sessionId],

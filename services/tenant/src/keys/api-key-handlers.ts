@@ -10,6 +10,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { z } from 'zod';
 import { assertInFuture, assertMayGive, scopesForNewKey, type Power } from './key-rules.ts';
 import { withoutNulls } from '../limits/stored-limits.ts';
+import type { UserNameStore } from '../shared/user-names-store.ts';
 import { newApiKey } from './api-key.ts';
 import { insertApiKey, replaceSecret, revokeApiKey, type ApiKeyStore } from './api-key-store.ts';
 import { keyCreated, keyRevoked, keyRotated, showApiKey } from './key-views.ts';
@@ -21,21 +22,22 @@ type Rotate = Call<z.output<typeof rotateApiKey>>;
 const what = 'API key';
 
 /** `/v1/api-keys*`: a tenant's admin manages the tenant's own keys. */
-export function apiKeyHandlers(apiKeys: ApiKeyStore, changes: Changes): Record<string, Handler> {
+export function apiKeyHandlers(
+  { apiKeys, users }: { apiKeys: ApiKeyStore; users: Pick<UserNameStore, 'idOf'> },
+  changes: Changes,
+): Record<string, Handler> {
   return {
     'api-keys.list': (call: List) => {
-      const { user_id: userId = null } = call.query;
-      return pageReply(
-        call,
-        (page) => apiKeys.list(tenantOf(call).tenantId, { ...page, userId }),
-        showApiKey,
-      );
+      const { user_id: user = null } = call.query;
+      return pageReply(call, (page) => apiKeys.list(tenantOf(call).tenantId, { ...page, user }), showApiKey);
     },
 
     'api-keys.create': async (call: Create) => {
       const { body } = call;
       const creator = tenantOf(call);
-      const power = { scopes: scopesForNewKey(body.role, body.scopes), userId: body.user_id ?? null };
+      const { user_id: name = null } = body;
+      const userId = name === null ? null : await users.idOf(creator.tenantId, name);
+      const power = { scopes: scopesForNewKey(body.role, body.scopes), userId };
       const expiresAt = body.expires_at ?? null;
       assertInFuture(expiresAt, nowMs());
       assertMayGive(powerOf(creator), power);

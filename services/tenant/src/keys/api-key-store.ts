@@ -3,16 +3,21 @@ import type { Person, Rights, ApiKey, NewApiKey } from './api-key.ts';
 import type { PageRequest } from '@gatehouse/kit/page';
 import { Store } from '@gatehouse/pg/store';
 import { maxLooked } from '../bounds.ts';
+import { namesOfUser } from '../shared/user-names-store.ts';
 
 /** The API keys of one tenant at a time. Another tenant's key is treated as missing. `pool` acts as `tenant_app`. */
 export class ApiKeyStore extends Store {
-  /** Newest first, one more than `limit` when there are more. */
-  async list(tenantId: string, page: PageRequest & { userId: string | null }): Promise<ApiKey[]> {
-    return this.tenant(tenantId).all<ApiKey>(
+  /** Newest first, one more than `limit` when there are more. `user`: a name of the user of all of them. */
+  async list(tenantId: string, page: PageRequest & { user: string | null }): Promise<ApiKey[]> {
+    const { before, limit, user } = page;
+    const db = this.tenant(tenantId);
+    const names = user === null ? [] : await namesOfUser(db, tenantId, user);
+    return db.all<ApiKey>(
       `select ${apiKeyColumns} from tenant.api_keys
-         where tenant_id = $1 and ($2::uuid is null or id < $2) and ($4::text is null or user_id = $4)
+         where tenant_id = $1 and ($2::uuid is null or id < $2)
+           and ($4::text is null or user_id = $4 or lower(user_id) = any ($5::text[]))
          order by id desc limit $3`,
-      [tenantId, page.before, page.limit + 1, page.userId],
+      [tenantId, before, limit + 1, user, names],
     );
   }
 

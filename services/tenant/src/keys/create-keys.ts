@@ -17,6 +17,7 @@ import { showPrincipal } from './key-views.ts';
 import { personalKeyHandlers } from './personal-key-handlers.ts';
 import { ownerApiKeyHandlers } from './owner-api-key-handlers.ts';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
+import { UserNameStore } from '../shared/user-names-store.ts';
 
 /** API keys: who may do what, since when a key was not used, and the changes of keys and tenants. */
 export function createKeys(
@@ -40,7 +41,7 @@ export function createKeys(
   return {
     handlers: {
       whoami: ({ principal }: Call) => Promise.resolve({ body: showPrincipal(principal) }),
-      ...apiKeyHandlers(store, changes),
+      ...apiKeyHandlers({ apiKeys: store, users: new UserNameStore(app) }, changes),
       ...personalKeyHandlers({ app, changes }),
       ...ownerApiKeyHandlers({ apiKeys: systemStore, isTenant, changes }),
     },

@@ -1,5 +1,5 @@
 import {
-  grants,
+  mayGiveScope,
   possibleScopes,
   scopes as allScopes,
   scopesOf,
@@ -35,15 +35,9 @@ export interface Power {
   userId: string | null;
 }
 
-/**
- * Checks that a key creates no key with more power than its own: `scim.write` does nothing that `users.write` can't.
- * Throws `scope_missing` or `user_mismatch`.
- */
+/** Checks that a key creates no key with more power than its own. Throws `scope_missing` or `user_mismatch`. */
 export function assertMayGive(giver: Power, requested: Power): void {
-  const missing = requested.scopes.find(
-    (scope) =>
-      !grants(giver.scopes, scope) && !(scope === 'scim.write' && grants(giver.scopes, 'users.write')),
-  );
+  const missing = requested.scopes.find((scope) => !mayGiveScope(giver.scopes, scope));
   if (missing !== undefined) {
     throw new AppError('scope_missing', `The API key lacks the scope ${missing}, so it cannot grant it.`, {
       param: 'scopes',

@@ -3,6 +3,7 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import { apiKeyColumns, hasItsKey } from './api-key-store.ts';
 import type { NewApiKey } from './api-key.ts';
 import type { PersonKey, UserKeys } from './personal-key.ts';
+import { namesOfUser } from '../shared/user-names-store.ts';
 
 /** Statements on people's own keys. The connection acts as `tenant_app`. */
 
@@ -22,30 +23,42 @@ export type NewPersonalKey = KeyOwner &
     sessionId: string | null;
   };
 
+/**
+ * The names by which such keys are bound to a user: its id, and other names, in any case, of keys from before the user
+ * had them in the directory.
+ */
+async function boundNames(db: Queryable, { tenantId, userId }: KeyOwner): Promise<string[]> {
+  const names = await namesOfUser(db, tenantId, userId);
+  if (names.length === 0) return [userId];
+  const rows = await db.all<{ name: string }>(
+    `select distinct user_id as name from tenant.api_keys
+     where tenant_id = $1 and confirmed_by is not null and lower(user_id) = any ($2::text[])`,
+    [tenantId, names],
+  );
+  return rows.map(({ name }) => name);
+}
+
 /** Newest first, one more than `limit` when there are more. */
 export async function listPersonalKeys(
   db: Queryable,
-  { tenantId, userId }: KeyOwner,
+  owner: KeyOwner,
   page: PageRequest,
 ): Promise<PersonKey[]> {
   return db.all<PersonKey>(
     `select ${personKeyColumns} from tenant.api_keys
-     where tenant_id = $1 and user_id = $2 and confirmed_by is not null and ($3::uuid is null or id < $3)
+     where tenant_id = $1 and user_id = any ($2::text[]) and confirmed_by is not null
+       and ($3::uuid is null or id < $3)
      order by id desc limit $4`,
-    [tenantId, userId, page.before, page.limit + 1],
+    [owner.tenantId, await boundNames(db, owner), page.before, page.limit + 1],
   );
 }
 
 /** One of these keys, locked until the transaction ends. */
-export async function lockOwnKey(
-  db: Queryable,
-  { tenantId, userId }: KeyOwner,
-  id: string,
-): Promise<PersonKey | null> {
+export async function lockOwnKey(db: Queryable, owner: KeyOwner, id: string): Promise<PersonKey | null> {
   return db.first<PersonKey>(
     `select ${personKeyColumns} from tenant.api_keys
-     where id = $1 and tenant_id = $2 and user_id = $3 and confirmed_by is not null for update`,
-    [id, tenantId, userId],
+     where id = $1 and tenant_id = $2 and user_id = any ($3::text[]) and confirmed_by is not null for update`,
+    [id, owner.tenantId, await boundNames(db, owner)],
   );
 }
 
@@ -62,10 +75,10 @@ export async function findAllowance(
   return await db.one<UserKeys & { has: number }>(
     `select user_keys_enabled as enabled, user_keys_max as max, user_keys_max_days as "maxDays", (
          select count(*)::integer from tenant.api_keys
-         where tenant_id = $1 and user_id = $2 and confirmed_by is not null and is_own
+         where tenant_id = $1 and user_id = any ($2::text[]) and confirmed_by is not null and is_own
            and tenant.api_key_status(api_keys) in ('active', 'expiring')) as has
        from tenant.tenants where id = $1`,
-    [tenantId, userId],
+    [tenantId, await boundNames(db, { tenantId, userId })],
   );
 }
 

@@ -11,7 +11,7 @@ export type FindAgentKey = (
 
 export function agentKeyOf(agent: RpcClient<AgentServiceClient>): FindAgentKey {
   return async (tenantId, agentId, { requestId, trace }) => {
-    const request = { tenantId, ids: [agentId], onlyVisible: false, userId: '' };
+    const request = { tenantId, ids: [agentId], keys: [], onlyVisible: false, userId: '' };
     const context = { deadlineMs: lookupDeadlineMs, requestId, trace };
     const { agents } = await agent.call('describeAgents', request, context);
     return agents.find(({ id }) => id === agentId)?.key ?? '';

@@ -19,15 +19,23 @@ import { newCounterKey } from '@gatehouse/secrets/counter-key';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { z } from 'zod';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
+import { lookUpUserIds } from '../shared/user-names-store.ts';
+import { findAgentIds } from './agent-ids-client.ts';
 import {
   checkOverride,
   countedValue,
   countsAgain,
+  namesAreIds,
+  namesIn,
   newSettings,
   overriddenValue,
   overridesOf,
   patchedSettings,
+  withUserIds,
   type Policy,
+  type PolicyIds,
+  type PolicyNames,
+  type SelectedUsers,
 } from './policy.ts';
 import {
   assertFewOverrides,
@@ -36,6 +44,7 @@ import {
   deleteOverrides,
   deletePolicy,
   findOverride,
+  findPer,
   findPolicy,
   insertPolicy,
   listPolicies,
@@ -63,6 +72,8 @@ interface PolicyAudience {
   tenantIdOf: (call: Call) => string | null;
   show: (policy: PolicyWithOverrides) => object;
   read: <Result>(call: Call, work: (db: Queryable) => Promise<Result>) => Promise<Result>;
+  /** Finds ids by the names of users and agents in a request. */
+  idsOf: (call: Call, names: PolicyNames) => Promise<PolicyIds>;
 }
 
 /** `/v1/policies*` and `/internal/v1/owner/policies*` */
@@ -71,19 +82,32 @@ export function policyHandlers({
   system,
   changes,
   keyRing,
-}: Pick<BaseDependencies, 'app' | 'system' | 'changes' | 'keyRing'>): Record<string, Handler> {
+  agent,
+}: Pick<BaseDependencies, 'app' | 'system' | 'changes' | 'keyRing' | 'agent'>): Record<string, Handler> {
+  const agentIds = findAgentIds(agent);
   return {
     ...handlersOf('policies', changes, {
       ...{ keyRing, most: maxPolicies.ofTenant },
       tenantIdOf: (call) => tenantOf(call).tenantId,
       show: showPolicy,
       read: (call, work) => withTenant(app, tenantOf(call).tenantId, work),
+      idsOf: async (call, { users, agents }) => {
+        const { tenantId } = tenantOf(call);
+        const keys = [...new Set(agents.map((key) => key.toLowerCase()))];
+        const byKey = await agentIds(tenantId, keys, call);
+        return {
+          users: await withTenant(app, tenantId, (db) => lookUpUserIds(db, tenantId, users)),
+          agents: (key) => byKey.get(key.toLowerCase()) ?? key,
+        };
+      },
     }),
     ...handlersOf('owner.policies', changes, {
       ...{ keyRing, most: maxPolicies.ofOwner },
       tenantIdOf: () => null,
       show: showOwnerPolicy,
       read: (_call, work) => work(system),
+      // Users and agents are those of many tenants.
+      idsOf: () => Promise.resolve(namesAreIds),
     }),
   };
 }
@@ -100,7 +124,7 @@ function handlersOf(prefix: string, changes: Changes, holder: PolicyAudience): R
 function handlersOfAll(
   prefix: string,
   changes: Changes,
-  { keyRing, most, tenantIdOf, show, read }: PolicyAudience,
+  { keyRing, most, tenantIdOf, show, read, idsOf }: PolicyAudience,
 ): Record<string, Handler> {
   return {
     [`${prefix}.list`]: (call: List) =>
@@ -108,8 +132,10 @@ function handlersOfAll(
 
     [`${prefix}.create`]: async (call: Create) => {
       const id = newId();
-      const settings = newSettings(call.body);
-      const named = overridesOf(settings, call.body.overrides);
+      const { body: sent } = call;
+      const ids = await idsOf(call, namesIn(sent, Object.keys(sent.overrides)));
+      const settings = newSettings(withUserIds(sent, ids));
+      const named = overridesOf(settings, sent.overrides, ids);
       return changes.change(call, async (db) => {
         const row = { ...settings, id, tenantId: tenantIdOf(call), counterKey: newCounterKey(keyRing, id) };
         const policy = await insertPolicy(db, row, most);
@@ -125,11 +151,8 @@ function handlersOfAll(
   };
 }
 
-function handlersOfOne(
-  prefix: string,
-  changes: Changes,
-  { tenantIdOf, show, read }: PolicyAudience,
-): Record<string, Handler> {
+function handlersOfOne(prefix: string, changes: Changes, holder: PolicyAudience): Record<string, Handler> {
+  const { tenantIdOf, show, read } = holder;
   const nameOf = (call: Call): PolicyName => nameIn(call, tenantIdOf);
   return {
     [`${prefix}.get`]: async (call: Call) => {
@@ -139,13 +162,17 @@ function handlersOfOne(
 
     [`${prefix}.patch`]: async (call: Patch) => {
       const { overrides } = call.body;
+      const ids = await idsIn(holder, call, { ...call.body, values: Object.keys(overrides ?? {}) });
       return changes.change(call, async (db) => {
         const changed = await changePolicy(db, nameOf(call), (current) => {
-          const settings = patchedSettings(current, call.body);
+          const settings = patchedSettings(current, withUserIds(call.body, ids));
           return { settings, countsAgain: countsAgain(current, settings) };
         });
         const { before, after } = orNotFound(changed, what);
-        const present = overrides === undefined ? after.overrides : await replaced(db, after, overrides);
+        const present =
+          overrides === undefined
+            ? after.overrides
+            : await replaced(db, after, overridesOf(after, overrides, ids));
         const body = show({ ...after, overrides: present });
         return {
           body,
@@ -163,17 +190,15 @@ function handlersOfOne(
   };
 }
 
-function overrideHandlers(
-  prefix: string,
-  changes: Changes,
-  { tenantIdOf }: PolicyAudience,
-): Record<string, Handler> {
+function overrideHandlers(prefix: string, changes: Changes, holder: PolicyAudience): Record<string, Handler> {
+  const { tenantIdOf } = holder;
   return {
     [`${prefix}.overrides.put`]: async (call: Put) => {
       const name = pathParameter(call.params, 'value', overrideValue);
+      const ids = await idsIn(holder, call, { values: [name] });
       return changes.change(call, async (db) => {
         const policy = orNotFound(await lockPolicy(db, nameIn(call, tenantIdOf)), what);
-        const value = overriddenValue(policy, name);
+        const value = overriddenValue(policy, name, ids);
         checkOverride(policy, { ...call.body, value }, 'value');
         const before = await findOverride(db, policy.id, value);
         const [after] = await putOverrides(db, policy, { [value]: call.body });
@@ -186,27 +211,30 @@ function overrideHandlers(
 
     [`${prefix}.overrides.delete`]: async (call: Call) => {
       const name = pathParameter(call.params, 'value', overrideValue);
+      const ids = await idsIn(holder, call, { values: [name] });
       return changes.change(call, async (db) => {
         const policy = orNotFound(await lockPolicy(db, nameIn(call, tenantIdOf)), what);
-        const value = overriddenValue(policy, name);
-        const before = showOverride(orNotFound(await deleteOverride(db, policy.id, value), 'override'));
+        const remove = (known: PolicyIds) =>
+          deleteOverride(db, policy.id, overriddenValue(policy, name, known));
+        // An override may be older than the id of its name.
+        const removed = (await remove(ids)) ?? (await remove(namesAreIds));
+        const { value } = orNotFound(removed, 'override');
+        const before = showOverride(orNotFound(removed, 'override'));
         return { changes: [overrideChange(policy, value, { before, after: null })] };
       });
     },
   };
 }
 
-function resetHandlers(
-  prefix: string,
-  changes: Changes,
-  { tenantIdOf, show }: PolicyAudience,
-): Record<string, Handler> {
+function resetHandlers(prefix: string, changes: Changes, holder: PolicyAudience): Record<string, Handler> {
+  const { tenantIdOf, show } = holder;
   return {
-    [`${prefix}.reset`]: async (call: Reset) =>
-      changes.change(call, async (db) => {
-        const { value } = call.body;
+    [`${prefix}.reset`]: async (call: Reset) => {
+      const { value } = call.body;
+      const ids = await idsIn(holder, call, { values: value === undefined ? [] : [value] });
+      return changes.change(call, async (db) => {
         const before = orNotFound(await lockPolicy(db, nameIn(call, tenantIdOf)), what);
-        if (value !== undefined) await resetCounter(db, before.id, countedValue(before, value));
+        if (value !== undefined) await resetCounter(db, before.id, countedValue(before, value, ids));
         else await resetCounters(db, before.id);
         const after = orNotFound(
           await findPolicy(db, { tenantId: before.tenantId, idOrName: before.id }),
@@ -219,8 +247,19 @@ function resetHandlers(
             { action: 'policy.reset', id: after.id, before: view(before), after: { ...view(after), value } },
           ],
         };
-      }),
+      });
+    },
   };
+}
+
+/** The ids of the names in a request about an existing policy. */
+async function idsIn(
+  { tenantIdOf, read, idsOf }: PolicyAudience,
+  call: Call,
+  { select, values }: { select?: SelectedUsers | undefined; values: readonly string[] },
+): Promise<PolicyIds> {
+  const per = await read(call, (db) => findPer(db, nameIn(call, tenantIdOf)));
+  return idsOf(call, namesIn({ per, select }, values));
 }
 
 function nameIn(call: Call, tenantIdOf: PolicyAudience['tenantIdOf']): PolicyName {
@@ -243,5 +282,5 @@ async function replaced(
   overrides: Readonly<Record<string, PutPolicyOverride>>,
 ) {
   await deleteOverrides(db, policy.id);
-  return putOverrides(db, policy, overridesOf(policy, overrides));
+  return putOverrides(db, policy, overrides);
 }

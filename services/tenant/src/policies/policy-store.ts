@@ -1,4 +1,4 @@
-import { maxOverrides, type PutPolicyOverride } from '@gatehouse/contract/policies';
+import { maxOverrides, type PolicyPer, type PutPolicyOverride } from '@gatehouse/contract/policies';
 import { AppError } from '@gatehouse/kit/errors';
 import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
@@ -54,6 +54,15 @@ export async function findPolicy(
     [tenantId, idOrName],
   );
   return row === null ? null : ((await withOverrides(db, [row]))[0] ?? null);
+}
+
+/** The kind of a policy's values, which never changes; null without one, and where there is no such policy. */
+export async function findPer(db: Queryable, { tenantId, idOrName }: PolicyName): Promise<PolicyPer | null> {
+  const row = await db.first<{ per: PolicyPer | null }>(
+    `select per from tenant.policies where ${holderCondition} and (id::text = $2 or name = $2)`,
+    [tenantId, idOrName],
+  );
+  return row?.per ?? null;
 }
 
 /** Locks the policy, and updates it to its settings after `change`. Throws `policy_name_taken`. */

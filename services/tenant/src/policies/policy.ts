@@ -87,26 +87,75 @@ export function countsAgain(before: PolicySettings, after: PolicySettings): bool
   );
 }
 
-/** The value of an override as its counters have it: names of groups are the same in any case. */
-export function overriddenValue({ per }: Pick<PolicySettings, 'per'>, value: string): string {
+/** Names in a change of a policy: of users, and keys of agents. */
+export interface PolicyNames {
+  users: readonly string[];
+  agents: readonly string[];
+}
+
+/** Look-ups of ids by name. A name without an id stands for itself. */
+export type PolicyIds = Record<keyof PolicyNames, (name: string) => string>;
+
+const isItself = (name: string): string => name;
+export const namesAreIds: PolicyIds = { users: isItself, agents: isItself };
+
+/** The selection in a change; one of the owner has no users. */
+export interface SelectedUsers {
+  users?: string[] | undefined;
+  models?: string[] | undefined;
+}
+
+/** `values`: names of values of `per`, as of overrides. */
+export function namesIn(
+  { per, select }: { per: PolicyPer | null; select?: SelectedUsers | undefined },
+  values: readonly string[],
+): PolicyNames {
+  const users = per === 'user' ? values.filter((value) => !value.startsWith(groupPrefix)) : [];
+  return {
+    users: [...(select?.users ?? []), ...users],
+    agents: per === 'agent' ? values.filter((value) => !isUuid(value)) : [],
+  };
+}
+
+/** The change with the ids of its users. */
+export function withUserIds<Body extends { select?: SelectedUsers | undefined }>(
+  body: Body,
+  ids: PolicyIds,
+): Body {
+  const named = body.select?.users;
+  return named === undefined ? body : { ...body, select: { ...body.select, users: named.map(ids.users) } };
+}
+
+/**
+ * A value as its counter has it, from one of its names: of a user the id, of an agent too; names of groups are the same in
+ * any case.
+ */
+export function overriddenValue(
+  { per }: Pick<PolicySettings, 'per'>,
+  value: string,
+  { users, agents }: PolicyIds,
+): string {
   if (per === 'group') return foldedGroup(value);
-  return per === 'user' && value.startsWith(groupPrefix)
+  if (per === 'agent') return agents(value);
+  if (per !== 'user') return value;
+  return value.startsWith(groupPrefix)
     ? groupPrefix + foldedGroup(value.slice(groupPrefix.length))
-    : value;
+    : users(value);
 }
 
 /** Overrides by their values as counters have them. Throws `invalid_value` for one without meaning in the policy. */
 export function overridesOf(
   settings: Pick<PolicySettings, 'per' | 'enforce' | 'budget'>,
   overrides: Readonly<Record<string, PutPolicyOverride>>,
+  ids: PolicyIds,
 ): Record<string, PutPolicyOverride> {
   const entries = Object.entries(overrides).map(([name, override]) => {
-    const value = overriddenValue(settings, name);
+    const value = overriddenValue(settings, name, ids);
     checkOverride(settings, { ...override, value }, 'overrides');
     return [value, override] as const;
   });
   if (new Set(entries.map(([value]) => value)).size < entries.length)
-    throw invalid('overrides', 'names a group twice, in different spellings');
+    throw invalid('overrides', 'names a group, user or agent twice, by different names');
   return Object.fromEntries(entries);
 }
 
@@ -124,10 +173,10 @@ export function checkOverride(
     throw invalid(param, 'a policy that refuses nothing has no limits');
 }
 
-/** The value as its counter has it. Throws `invalid_value` for a policy with one counter. */
-export function countedValue({ per }: Pick<PolicySettings, 'per'>, value: string): string {
-  if (per === null) throw invalid('value', 'the policy has one counter, without values');
-  return per === 'group' ? foldedGroup(value) : value;
+/** The value of a counter, from one of its names. Throws `invalid_value` for a policy with one counter. */
+export function countedValue(policy: Pick<PolicySettings, 'per'>, value: string, ids: PolicyIds): string {
+  if (policy.per === null) throw invalid('value', 'the policy has one counter, without values');
+  return overriddenValue(policy, value, ids);
 }
 
 function checked(settings: PolicySettings): PolicySettings {

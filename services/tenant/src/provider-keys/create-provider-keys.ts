@@ -5,6 +5,7 @@ import { providerKeyHandlers } from './provider-key-handlers.ts';
 import { ProviderKeyStore } from './provider-key-store.ts';
 import { ProviderKeySystemStore } from './provider-key-system-store.ts';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
+import { UserNameStore } from '../shared/user-names-store.ts';
 
 /** Keys of tenants' own for model providers. */
 export function createProviderKeys({ app, system, known, keyRing, chat, changes, raise }: BaseDependencies) {
@@ -19,7 +20,8 @@ export function createProviderKeys({ app, system, known, keyRing, chat, changes,
   });
   return {
     handlers: providerKeyHandlers({
-      ...{ keys: new ProviderKeyStore(app), check: providerCheck(chat), keyRing, changes },
+      ...{ keys: new ProviderKeyStore(app), users: new UserNameStore(app), check: providerCheck(chat) },
+      ...{ keyRing, changes },
     }),
     rpcs: { noteProviderKeys: noteProviderKeys(systemStore, raise) },
     findKeys: (tenantId: string) => usableOf.get(tenantId),

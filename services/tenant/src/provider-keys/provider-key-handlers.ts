@@ -16,18 +16,21 @@ import {
 } from './provider-key-store.ts';
 import { prefixOf, showProviderKey } from './provider-key.ts';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
+import type { UserNameStore } from '../shared/user-names-store.ts';
 
 type List = Call<unknown, z.output<typeof listProviderKeys>>;
 type Create = Call<CreateProviderKey>;
 
 export interface ProviderKeyDependencies extends Pick<BaseDependencies, 'keyRing' | 'changes'> {
   keys: ProviderKeyStore;
+  users: Pick<UserNameStore, 'idOf'>;
   check: CheckProviderKey;
 }
 
 /** `/v1/provider-keys*` */
 export function providerKeyHandlers({
   keys,
+  users,
   check,
   keyRing,
   changes,
@@ -42,7 +45,8 @@ export function providerKeyHandlers({
 
     'provider-keys.create': async (call: Create) => {
       const { tenantId, boundUser } = tenantOf(call);
-      const { provider, key: text, models = null, user_id: userId = null } = call.body;
+      const { provider, key: text, models = null, user_id: name = null } = call.body;
+      const userId = name === null ? null : await users.idOf(tenantId, name);
       if (boundUser !== null && boundUser !== userId)
         throw new AppError('user_mismatch', 'An API key bound to a user can only give keys for that user.', {
           param: 'user_id',

@@ -16,7 +16,7 @@ import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
 /** Tenants, and the settings requested by other services. */
 export function createTenants(
-  { known, proved, app, system, changes, keyRing }: BaseDependencies,
+  { known, proved, app, system, changes, keyRing, agent }: BaseDependencies,
   findProviderKeys: FindProviderKeys,
 ) {
   const tenants = new TenantSystemStore(system);
@@ -38,7 +38,7 @@ export function createTenants(
     handlers: {
       ...ownerTenantHandlers(tenants, changes),
       ...tenantSettingsHandlers(app, changes),
-      ...policyHandlers({ app, system, changes, keyRing }),
+      ...policyHandlers({ app, system, changes, keyRing, agent }),
       ...policyCounterHandlers({
         ...{ app, system },
         listCounters: (policy, page) => counters.list(policy, page),
