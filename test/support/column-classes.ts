@@ -130,7 +130,7 @@ const tenant: Record<string, Table> = {
   user_deletion_services: { neutral: 'deletion_id tenant_id service counts attempted_at completed_at' },
   user_deletions: {
     personal: 'user_id',
-    neutral: 'id tenant_id user_hash created_at requested_at completed_at',
+    neutral: 'id tenant_id user_hash created_at requested_at completed_at parts',
   },
 };
 

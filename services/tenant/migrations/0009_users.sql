@@ -198,6 +198,10 @@ create trigger users_changed after update of updated_at on tenant.users
 create trigger groups_changed after update of name on tenant.groups
   for each row execute function tenant.add_id_change();
 
+-- Deletions of what a user left under other names. They are shown as parts of this one.
+alter table tenant.user_deletions add column parts uuid[] not null default '{}';
+grant update (parts) on tenant.user_deletions to tenant_app;
+
 -- The users of a tenant's runs: optional, required, or of the directory.
 alter table tenant.tenants add column acting_users text not null default 'any'
   constraint tenants_acting_users_check check (acting_users in ('any', 'required', 'known'));

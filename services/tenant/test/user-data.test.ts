@@ -155,6 +155,52 @@ describe('a deletion of the data of a user', () => {
   });
 });
 
+describe('a deletion of the data of a user of the directory', () => {
+  const makeUser = (name: string, aliases: string[]) =>
+    service.call('PUT', `/v1/users/${name}`, { as: tenant.admin, body: { aliases } });
+
+  it('covers what services have under every name, and is complete with all of it', async () => {
+    await makeUser('jo-1', ['Jo@example.com', 'tg:5']);
+    let release: (() => void) | undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    service.others.answer = async ({ service: name, userId }) => {
+      if (name === 'chat' && userId === 'tg:5') await held;
+      return { counts: { rows: 2 }, completed: true };
+    };
+    const names = ['jo-1', 'Jo@example.com', 'jo@example.com', 'tg:5'];
+    const { id } = await users.start(tenant, 'Jo@example.com');
+    await eventually(async () => {
+      expect(statusesOf(await users.read(tenant, 'jo-1', id))).toEqual({
+        ...{ memory: 'completed', analytics: 'completed', chat: 'running', webhook: 'completed' },
+        agent: 'completed',
+      });
+    });
+    expect((await users.read(tenant, 'jo-1', id)).status).toBe('running');
+    release?.();
+    const { services } = await users.untilCompleted(tenant, 'jo-1', id);
+    expect(services.map(({ counts }) => counts)).toEqual(Array(5).fill({ rows: 2 * names.length }));
+    for (const name of names) expect(service.others.callsFor(name)).toHaveLength(5);
+    // The names mean no user any more, and the deletion is still found by each.
+    for (const name of names) expect((await users.read(tenant, name, id)).status).toBe('completed');
+    expect((await users.get(tenant.admin, 'other', id)).status).toBe(404);
+    for (const name of names) expect(await columnsWith(rows, name)).toEqual([]);
+  });
+
+  it('is one with the running deletion of a name', async () => {
+    service.others.answer = () => ({ counts: {}, completed: false });
+    const ofName = await users.start(tenant, 'kim@example.com');
+    await makeUser('kim', ['kim@example.com']);
+    const { id } = await users.start(tenant, 'kim');
+    expect((await users.start(tenant, 'kim')).id).toBe(id);
+    service.others.answer = () => ({ counts: {}, completed: true });
+    await users.untilCompleted(tenant, 'kim', id);
+    expect((await users.read(tenant, 'kim@example.com', ofName.id)).status).toBe('completed');
+    expect((await users.read(tenant, 'kim@example.com', id)).status).toBe('completed');
+  });
+});
+
 describe('a second deletion of a user', () => {
   it('is the running one, which then covers what the user did until then', async () => {
     let release: (() => void) | undefined;

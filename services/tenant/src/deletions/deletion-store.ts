@@ -2,7 +2,8 @@ import type { DeletionReceipt } from '@gatehouse/events/deletion-event';
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
-import { ownIntervalMinutes } from '../bounds.ts';
+import { newId } from '@gatehouse/kit/ids';
+import { maxDeletionParts, ownIntervalMinutes } from '../bounds.ts';
 import {
   taskFor,
   type deletionTasks,
@@ -16,11 +17,16 @@ import { forgetProviderKeys } from '../provider-keys/provider-key-store.ts';
 
 export type DeletionJobs = Jobs<typeof deletionTasks>;
 
-export interface NewDeletion {
-  id: string;
-  tenantId: string;
+/** A name of a user, with its hash. */
+interface HashedName {
   userId: string;
   userHash: string;
+}
+
+export interface NewDeletion extends HashedName {
+  tenantId: string;
+  /** Other names of the user: services have the data of each apart. */
+  otherNames: readonly HashedName[];
 }
 
 export interface Deletion {
@@ -100,20 +106,35 @@ async function endWithLast(db: Queryable, deletionId: string): Promise<void> {
 }
 
 /**
- * Starts the deletion of a user's data. If one runs, it covers what the user did until now instead, which all services
- * then have to do, and its id is returned.
+ * Starts the deletion of a user's data under all names. If one runs, it covers what the user did until now instead,
+ * which all services then have to do, and its id is returned.
  */
 export async function startDeletion(
   db: Queryable,
   jobs: DeletionJobs,
-  { id, tenantId, userId, userHash }: NewDeletion,
+  { otherNames, ...deletion }: NewDeletion,
+): Promise<string> {
+  const { tenantId } = deletion;
+  const parts: string[] = [];
+  for (const name of otherNames)
+    parts.push(await startDeletionOf(db, jobs, { tenantId, ...name, parts: [] }));
+  return startDeletionOf(db, jobs, { ...deletion, parts });
+}
+
+/** The deletion of what a user left under one name. `parts`: the deletions of other names. */
+async function startDeletionOf(
+  db: Queryable,
+  jobs: DeletionJobs,
+  { tenantId, userId, userHash, parts }: HashedName & { tenantId: string; parts: readonly string[] },
 ): Promise<string> {
   const { id: deletionId } = await db.one<{ id: string }>(
-    `insert into tenant.user_deletions as d (id, tenant_id, user_id, user_hash) values ($1, $2, $3, $4)
+    `insert into tenant.user_deletions as d (id, tenant_id, user_id, user_hash, parts) values ($1, $2, $3, $4, $5)
      on conflict (tenant_id, user_id) where completed_at is null
-       do update set requested_at = greatest(d.requested_at, clock_timestamp()), user_hash = excluded.user_hash
+       do update set requested_at = greatest(d.requested_at, clock_timestamp()), user_hash = excluded.user_hash,
+         parts = array(select distinct part from unnest(d.parts || excluded.parts) as all_parts (part)
+           limit ${maxDeletionParts})
      returning id`,
-    [id, tenantId, userId, userHash],
+    [newId(), tenantId, userId, userHash, parts],
   );
   await db.query(
     `insert into tenant.user_deletion_services (deletion_id, tenant_id, service)
@@ -163,21 +184,40 @@ export async function wasRequestedLately(
   );
 }
 
-/** Null when the tenant has no deletion of a user with one of these hashes. */
+/** Null when the tenant has no deletion of a user with one of these hashes, in any of its parts. */
 export async function findDeletion(
   db: Queryable,
   tenantId: string,
   { id, userHashes }: { id: string; userHashes: readonly string[] },
 ): Promise<Deletion | null> {
+  const deletion = await db.first<{ ids: string[] }>(
+    `select d.id || d.parts as ids from tenant.user_deletions as d
+     where d.tenant_id = $1 and d.id = $2 and (d.user_hash = any ($3::text[]) or exists (
+       select from tenant.user_deletions as p where p.id = any (d.parts) and p.user_hash = any ($3::text[])))`,
+    [tenantId, id, userHashes],
+  );
+  if (deletion === null) return null;
   const rows = await db.all<DeletionOfService & { done: boolean }>(
     `select s.service, s.completed_at is not null as completed, s.counts, d.completed_at is not null as done
      from tenant.user_deletions as d join tenant.user_deletion_services as s on s.deletion_id = d.id
-     where d.tenant_id = $1 and d.id = $2 and d.user_hash = any ($3::text[])
-     order by array_position($4::text[], s.service)`,
-    [tenantId, id, userHashes, participants],
+     where d.id = any ($1::uuid[]) order by array_position($2::text[], s.service)`,
+    [deletion.ids, participants],
   );
-  const [first] = rows;
-  return first === undefined
-    ? null
-    : { id, completed: first.done, services: rows.map(({ done: _, ...service }) => service) };
+  const byService = Map.groupBy(rows, ({ service }) => service);
+  return {
+    id,
+    completed: rows.every(({ done }) => done),
+    services: [...byService].map(([service, parts]) => ({
+      service,
+      completed: parts.every(({ completed }) => completed),
+      counts: sumOf(parts.map(({ counts }) => counts)),
+    })),
+  };
+}
+
+function sumOf(all: readonly Record<string, number>[]): Record<string, number> {
+  const sums = new Map<string, number>();
+  for (const counts of all)
+    for (const [kind, count] of Object.entries(counts)) sums.set(kind, (sums.get(kind) ?? 0) + count);
+  return Object.fromEntries(sums);
 }

@@ -4,7 +4,6 @@ import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { orNotFound, pathParameter, resourceId } from '@gatehouse/http/resource';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
-import { newId } from '@gatehouse/kit/ids';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { maxRunningDeletions, ownIntervalMinutes } from '../bounds.ts';
 import {
@@ -34,7 +33,7 @@ export function userDataHandlers(dependencies: UserDataDependencies): Record<str
   const hashesOf = (tenantId: string, userId: string) => keyRing.hashes(userId, `tenant/${tenantId}/user`);
   return {
     'users.data.delete': async (call: Call) => {
-      const { principal, userId } = await userOf(users, keyRing, call);
+      const { principal, userId, name: sentName } = await userOf(users, keyRing, call);
       const { tenantId } = principal;
       const userHashes = hashesOf(tenantId, userId);
       const isSelf = principal.role !== 'admin';
@@ -45,8 +44,11 @@ export function userDataHandlers(dependencies: UserDataDependencies): Record<str
           throw tooManyRunning();
         if (isSelf && (await wasRequestedLately(db, tenantId, userHashes))) throw requestedLately();
         const [userHash] = userHashes;
-        await forgetNamed(db, keyRing, { tenantId, name: userId });
-        const id = await startDeletion(db, jobs, { id: newId(), tenantId, userId, userHash });
+        const names = await forgetNamed(db, keyRing, { tenantId, name: sentName });
+        const otherNames = names
+          .filter((name) => name !== userId)
+          .map((name) => ({ userId: name, userHash: hashesOf(tenantId, name)[0] }));
+        const id = await startDeletion(db, jobs, { tenantId, userId, userHash, otherNames });
         const deletion = orNotFound(await findDeletion(db, tenantId, { id, userHashes }), what);
         const after = { user_hash: userHash };
         return {
@@ -71,7 +73,7 @@ async function userOf(
   users: UserStore,
   keyRing: KeyRing,
   call: Call,
-): Promise<{ principal: TenantPrincipal; userId: string }> {
+): Promise<{ principal: TenantPrincipal; userId: string; name: string }> {
   const principal = tenantOf(call);
   const { tenantId } = principal;
   const name = pathParameter(call.params, 'user_id', userIdShape);
@@ -80,7 +82,7 @@ async function userOf(
   const { boundUser } = principal;
   if (boundUser !== null && boundUser !== userId)
     throw new AppError('user_mismatch', 'The API key is bound to another user.', { param: 'user_id' });
-  return { principal, userId };
+  return { principal, userId, name };
 }
 
 function requestedLately(): AppError {

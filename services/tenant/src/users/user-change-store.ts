@@ -160,12 +160,18 @@ export async function forgetUser(
   return { ...user, userId: null };
 }
 
-/** Forgets the user with a name, as {@link forgetUser} does, for the deletion of the user's data. */
-export async function forgetNamed(db: Queryable, keyRing: KeyRing, named: NamedUser): Promise<void> {
-  const { tenantId } = named;
+/**
+ * Forgets the user with a name, as {@link forgetUser} does, for the deletion of the user's data. Returns all its names,
+ * sorted, as data may be stored under them: as they were sent, and in lower case.
+ */
+export async function forgetNamed(db: Queryable, keyRing: KeyRing, named: NamedUser): Promise<string[]> {
+  const { tenantId, name } = named;
   const user = await findUser(db, tenantId, formsOf(keyRing, named));
-  if (user === null) return;
+  if (user === null) return [name];
   await lockUsers(db, tenantId);
   const now = await findUser(db, tenantId, formsOf(keyRing, named));
-  if (now !== null && now.userId !== null) await forgetUser(db, keyRing, { tenantId, user: now });
+  if (now === null || now.userId === null) return [name];
+  await forgetUser(db, keyRing, { tenantId, user: now });
+  const names = [name, now.userId, ...now.aliases];
+  return [...new Set([...names, ...names.map(foldedName)])].sort();
 }
