@@ -198,7 +198,8 @@ policies:
   - name: people
     per: user
     budget: { usd: '20', period: month }
-    overrides: { ada: { budget_usd: '${amount}' } }
+    select: { users: [ADA@example.com, 'g*'] }
+    overrides: { Ada@example.com: { budget_usd: '${amount}' } }
 `,
     );
   const asDeclared = { code: 0, error: '', out: 'Everything is as declared.\n' };
@@ -222,6 +223,7 @@ policies:
     ...{ status: 'blocked', groups: ['Research'] },
   });
   expect((await gateway.call('/v1/policies/people', { key })).body).toMatchObject({
+    select: { users: ['ada', 'g*'] },
     overrides: { ada: { budget_usd: '60' }, grace: { budget_usd: '1' } },
   });
 });

@@ -2,6 +2,7 @@ import { ApiError, type ApiClient } from '../api-client.ts';
 import type { Declaration, Declared, Members } from './declared.ts';
 import { isMembers } from './differences.ts';
 import { kinds, type Kind } from './kinds.ts';
+import { usersOf } from './policy-users.ts';
 
 const ambiguous = Symbol('several have this name');
 
@@ -28,7 +29,10 @@ export async function readPresent(
     ({ members: { deliver_to: deliverTo } }) => isMembers(deliverTo) && 'channel' in deliverTo,
   );
   const isNeeded: Partial<Record<Kind['name'], boolean>> = {
-    agents: prune || declarationsOf('channels', 'endpoints').length > 0,
+    agents:
+      prune ||
+      declarationsOf('channels', 'endpoints').length > 0 ||
+      declarationsOf('policies').some(({ members: { per } }) => per === 'agent'),
     channels: prune || namesChannels,
     endpoints: prune,
   };
@@ -42,26 +46,62 @@ export async function readPresent(
     const resources = await client.all<Members>({ method: 'GET', path: `${kind.path}?limit=200` });
     present.set(kind, byIdentity(kind, resources));
   }
+  await addUsersOfPolicies(client, declarationsOf('policies'), present);
   return present;
+}
+
+/** Adds the users named by declared policies otherwise than the gateway names them. */
+async function addUsersOfPolicies(
+  client: ApiClient,
+  policies: readonly Declaration[],
+  present: Map<Kind, Map<string, ExistingResource>>,
+): Promise<void> {
+  const kind = kinds.find(({ name }) => name === 'users');
+  const existing = [...present].find(([{ name }]) => name === 'policies')?.[1];
+  if (kind === undefined || existing === undefined) return;
+  const names = policies.flatMap(({ members }) => {
+    const policy = existing.get(String(members['name']));
+    if (policy === undefined) return [];
+    const known = new Set(usersOf(policy));
+    return usersOf({ per: policy['per'], ...members }).filter((name) => !known.has(name));
+  });
+  const users = present.get(kind) ?? new Map<string, ExistingResource>();
+  for (const name of new Set(names)) {
+    const user = users.has(name) ? null : await userNamed(client, kind, name);
+    if (user !== null) users.set(name, user);
+  }
+  present.set(kind, users);
+}
+
+/** Null outside the directory, and for a key without its scope. */
+async function userNamed(client: ApiClient, kind: Kind, name: string): Promise<Members | null> {
+  return itemNamed(client, kind, name).catch((error: unknown) => {
+    if (error instanceof ApiError && error.code === 'scope_missing') return null;
+    throw error;
+  });
 }
 
 /** The declared things alone, each by the name of its declaration. */
 async function byDeclaredName(
   client: ApiClient,
-  { path, identity }: Kind,
+  kind: Kind,
   declarations: readonly Declaration[],
 ): Promise<Map<string, ExistingResource>> {
   const things = new Map<string, ExistingResource>();
   for (const { members } of declarations) {
-    const name = String(members[identity]);
-    const item = `${path}/${encodeURIComponent(name)}`;
-    const thing = await client.json<Members>({ method: 'GET', path: item }).catch((error: unknown) => {
-      if (error instanceof ApiError && error.status === 404) return null;
-      throw error;
-    });
+    const name = String(members[kind.identity]);
+    const thing = await itemNamed(client, kind, name);
     if (thing !== null) things.set(name, thing);
   }
   return things;
+}
+
+async function itemNamed(client: ApiClient, { path }: Kind, name: string): Promise<Members | null> {
+  const item = `${path}/${encodeURIComponent(name)}`;
+  return client.json<Members>({ method: 'GET', path: item }).catch((error: unknown) => {
+    if (error instanceof ApiError && error.status === 404) return null;
+    throw error;
+  });
 }
 
 /** Whether it is a key no request can use any more. */

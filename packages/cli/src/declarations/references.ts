@@ -2,21 +2,22 @@ import { randomUUID } from 'node:crypto';
 import type { Members } from './declared.ts';
 import { isMembers } from './differences.ts';
 import type { Kind } from './kinds.ts';
+import { usersOf } from './policy-users.ts';
 import { isAmbiguous, type Present } from './present.ts';
 
 /** Kinds with names in place of ids elsewhere. */
-export type NamedKind = 'agents' | 'channels';
+export type NamedKind = 'agents' | 'channels' | 'users';
 
 /** Ids of existing things by their names, without shared names. */
 export type Ids = Readonly<Record<NamedKind, Map<string, string>>>;
 
 /** The ids of the existing things. */
 export function idsOf(present: Present): Ids {
-  const ids: Ids = { agents: new Map(), channels: new Map() };
+  const ids: Ids = { agents: new Map(), channels: new Map(), users: new Map() };
   for (const [kind, things] of present)
-    if (kind.name === 'agents' || kind.name === 'channels')
+    if (kind.name === 'agents' || kind.name === 'channels' || kind.name === 'users')
       for (const [name, thing] of things)
-        if (!isAmbiguous(thing)) ids[kind.name].set(name, String(thing['id']));
+        if (!isAmbiguous(thing)) ids[kind.name].set(name, String(thing[kind.isPut ? kind.identity : 'id']));
   return ids;
 }
 
@@ -58,21 +59,25 @@ export function withNames(thing: Members, declared: Members, ids: Ids): Members 
       const { channel_instance_id: id, ...others } = thing['deliver_to'];
       named['deliver_to'] = { ...others, channel: nameOf(kind, id) };
     }
-  if (isMembers(thing['overrides']) && isMembers(declared['overrides']))
-    named['overrides'] = spelledAs(declared['overrides'], thing['overrides']);
+  const { overrides, select, per } = thing;
+  if (isMembers(overrides) && isMembers(declared['overrides'])) {
+    const spelled = spelledAs(Object.keys(declared['overrides']), per === 'agent' ? ids.agents : ids.users);
+    named['overrides'] = Object.fromEntries(
+      Object.entries(overrides).map(([name, override]) => [spelled(name), override]),
+    );
+  }
+  if (isMembers(select) && Array.isArray(select['users'])) {
+    const spelled = spelledAs(usersOf({ select: declared['select'] }), ids.users);
+    named['select'] = { ...select, users: select['users'].map((name) => spelled(String(name))) };
+  }
   return named;
 }
 
-/** Exceptions of a policy by the declared spelling of their groups, which the gateway shows in lower case. */
-function spelledAs(declared: Members, overrides: Members): Members {
+/** Returns the declared names of values: the gateway shows ids, and groups in lower case. */
+function spelledAs(declared: readonly string[], ids: ReadonlyMap<string, string>): (name: string) => string {
   const folded = (name: string): string => name.normalize('NFC').toLowerCase();
-  const spellings = new Map(Object.keys(declared).map((name) => [folded(name), name]));
-  return Object.fromEntries(
-    Object.entries(overrides).map(([name, override]) => [
-      name in declared ? name : (spellings.get(folded(name)) ?? name),
-      override,
-    ]),
-  );
+  const spellings = new Map(declared.map((name) => [folded(ids.get(name) ?? name), name]));
+  return (name) => (declared.includes(name) ? name : (spellings.get(folded(name)) ?? name));
 }
 
 /** A step with the name of its thing. */

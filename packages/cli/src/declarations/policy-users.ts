@@ -1,0 +1,12 @@
+import type { Members } from './declared.ts';
+import { isMembers } from './differences.ts';
+
+/** The users named by a policy, which may be known by other ids. */
+export function usersOf({ per, select, overrides }: Members): string[] {
+  const selected = isMembers(select) && Array.isArray(select['users']) ? select['users'].map(String) : [];
+  const overridden = per === 'user' && isMembers(overrides) ? Object.keys(overrides) : [];
+  return [
+    ...selected.filter((name) => !name.includes('*')),
+    ...overridden.filter((name) => !name.startsWith('group:')),
+  ];
+}
