@@ -1,5 +1,5 @@
 import type { ApiKey } from '@gatehouse/contract/keys';
-import { grants, scopesOf, type Scope } from '@gatehouse/contract/scopes';
+import { mayGiveScope, possibleScopes, scopesOf, type Scope } from '@gatehouse/contract/scopes';
 import { numberOrNull, textOrNull } from '../format/changes.ts';
 import { daysFromNow } from '../format/times.ts';
 import { usePerson } from '../shell/session.tsx';
@@ -31,10 +31,10 @@ export function NewKeyForm({ onCreated }: { onCreated: (key: string) => void }) 
   const { values, set, field } = useFields<KeyDraft>({
     ...{ name: '', role: 'user', user_id: person.user_id ?? '', expires_at: '', budget: '', period: 'month' },
     ...{ requests_per_minute: '', tokens_per_minute: '', max_concurrent: '' },
-    left: [],
+    left: possibleScopes('admin').filter((scope) => !scopesOf('admin').includes(scope)),
   });
   const { role, left } = values;
-  const offered = scopesOf(role).filter((scope) => grants(person.scopes, scope));
+  const offered = possibleScopes(role).filter((scope) => mayGiveScope(person.scopes, scope));
   const chosen = offered.filter((scope) => !left.includes(scope));
   // Those of another role stay left out.
   const leaveAllBut = (remaining: readonly Scope[]): void =>
