@@ -1,7 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { daysBefore, daysOf, isPeriod, periodOptions, rangeOf, type PeriodName } from './period.ts';
-import { dayAfter, dayIn, daysBetween, shortTimeIn, startOfDay, timeIn } from './times.ts';
+import {
+  dayAfter,
+  dayIn,
+  daysBetween,
+  elapsedSince,
+  exactTimeIn,
+  shortTimeIn,
+  startOfDay,
+  timeIn,
+} from './times.ts';
 
 const zones = [
   'UTC',
@@ -24,6 +33,17 @@ describe('times', () => {
     expect(shortTimeIn('2026-03-29T01:00:00.000Z', 'Europe/Berlin', now)).toBe('Mar 29, 03:00');
     expect(shortTimeIn('2025-12-31T23:30:00.000Z', 'Europe/Berlin', now)).toBe('Jan 1, 00:30');
     expect(shortTimeIn('2025-12-31T23:30:00.000Z', 'UTC', now)).toBe('Dec 31, 2025');
+    expect(exactTimeIn('2026-03-29T01:00:09.900Z', 'Europe/Berlin', now)).toBe('Mar 29, 03:00:09');
+    expect(exactTimeIn('2025-12-31T23:30:00.000Z', 'UTC', now)).toBe('Dec 31, 2025, 23:30:00');
+  });
+
+  it.each([
+    ['2026-03-31T12:00:05Z', '0 s'],
+    ['2026-03-31T11:59:52Z', '8 s'],
+    ['2026-03-31T11:56:40Z', '3 min 20 s'],
+    ['2026-03-31T09:54:59Z', '2 h 5 min'],
+  ])('%s is %s ago', (at, text) => {
+    expect(elapsedSince(at, Date.parse('2026-03-31T12:00:00Z'))).toBe(text);
   });
 
   it.each([

@@ -43,6 +43,14 @@ export function shortTimeIn(at: string, zone: string, now = new Date()): string 
   return year === partsOf(now, zone)['year'] ? `${label}, ${hour}:${minute}` : `${label}, ${year}`;
 }
 
+/** `Mar 29, 14:05:09`, and `Mar 29, 2025, 14:05:09` in another year than `now`. */
+export function exactTimeIn(at: string, zone: string, now = new Date()): string {
+  const { year, month, day, hour, minute, second } = partsOf(new Date(at), zone);
+  const label = dayLabel(`${year}-${month}-${day}`);
+  const date = year === partsOf(now, zone)['year'] ? label : `${label}, ${year}`;
+  return `${date}, ${hour}:${minute}:${second}`;
+}
+
 /** `2026-03-29`: the day of a moment. */
 export function dayIn(at: Date, zone: string): string {
   const { year, month, day } = partsOf(at, zone);
@@ -61,6 +69,16 @@ export function dayAfter(day: string, days = 1): string {
   const at = new Date(`${day}T00:00:00Z`);
   at.setUTCDate(at.getUTCDate() + days);
   return at.toISOString().slice(0, 10);
+}
+
+/** `8 s`, `3 min 20 s` or `2 h 5 min`: the time from a moment until `now`, by the clock of the browser. */
+export function elapsedSince(at: string, now = Date.now()): string {
+  const seconds = Math.max(0, Math.floor((now - Date.parse(at)) / 1_000));
+  const minutes = Math.floor(seconds / 60);
+  if (minutes === 0) return `${seconds} s`;
+  return minutes < 60
+    ? `${minutes} min ${seconds % 60} s`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 /** All days from `first` to `last`, both included. */

@@ -15,6 +15,7 @@ import { Choice, FileField } from '../parts/fields.tsx';
 import { FormButton } from '../parts/form-button.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
 import { ReloadedAnswer } from '../parts/reloaded-answer.tsx';
+import { Section } from '../parts/section.tsx';
 import { Status } from '../parts/status.tsx';
 
 type Batch = z.output<typeof batch>;
@@ -48,41 +49,43 @@ export function Batches() {
           </>
         )}
       </ReloadedAnswer>
-      <h2>Files</h2>
-      <Upload onDone={reload} />
-      <KnownAnswer known={files}>
-        {({ data, has_more: hasMore }) => (
-          <>
-            <DataTable
-              caption="Files"
-              file="files.csv"
-              columns={fileColumns(reload)}
-              rows={data}
-              keyOf={({ id }) => id}
-              parameter="files_sort"
-              empty="No file has been uploaded. Each line is a request of chat completions, responses or embeddings."
-            />
-            <MoreNote hasMore={hasMore} />
-          </>
-        )}
-      </KnownAnswer>
-      <h2>Batches of messages</h2>
-      <KnownAnswer known={messages}>
-        {({ data, has_more: hasMore }) => (
-          <>
-            <DataTable
-              caption="Batches of messages"
-              file="message-batches.csv"
-              columns={messageColumns(reload)}
-              rows={data}
-              keyOf={({ id }) => id}
-              parameter="messages_sort"
-              empty="No batch of messages. Programs start them with the Anthropic SDK."
-            />
-            <MoreNote hasMore={hasMore} />
-          </>
-        )}
-      </KnownAnswer>
+      <Section title="Files">
+        <Upload onDone={reload} />
+        <KnownAnswer known={files}>
+          {({ data, has_more: hasMore }) => (
+            <>
+              <DataTable
+                caption="Files"
+                file="files.csv"
+                columns={fileColumns(reload)}
+                rows={data}
+                keyOf={({ id }) => id}
+                parameter="files_sort"
+                empty="No file has been uploaded. Each line is a request of chat completions, responses or embeddings."
+              />
+              <MoreNote hasMore={hasMore} />
+            </>
+          )}
+        </KnownAnswer>
+      </Section>
+      <Section title="Batches of messages">
+        <KnownAnswer known={messages}>
+          {({ data, has_more: hasMore }) => (
+            <>
+              <DataTable
+                caption="Batches of messages"
+                file="message-batches.csv"
+                columns={messageColumns(reload)}
+                rows={data}
+                keyOf={({ id }) => id}
+                parameter="messages_sort"
+                empty="No batch of messages. Programs start them with the Anthropic SDK."
+              />
+              <MoreNote hasMore={hasMore} />
+            </>
+          )}
+        </KnownAnswer>
+      </Section>
     </>
   );
 }

@@ -15,6 +15,7 @@ import { KnownAnswer } from '../parts/known-answer.tsx';
 import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { MemoryTransfer } from '../parts/memory-transfer.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
+import { Section } from '../parts/section.tsx';
 import { Time } from '../parts/time.tsx';
 import { may, writtenScope } from '../shell/rights.ts';
 import { usePerson } from '../shell/session.tsx';
@@ -27,8 +28,9 @@ export function Memory({ id }: PageProps) {
     <>
       <AgentLink id={id} />
       <Search agentID={id} />
-      <h2>Documents</h2>
-      <WritableDocuments agentID={id} />
+      <Section title="Documents">
+        <WritableDocuments agentID={id} />
+      </Section>
     </>
   );
 }

@@ -9,6 +9,7 @@ import { KnownAnswer } from '../parts/known-answer.tsx';
 import { LimitsTable } from '../parts/limits-table.tsx';
 import { Money } from '../parts/money.tsx';
 import { PeriodChoice, usePeriod, type Period } from '../parts/period-choice.tsx';
+import { Section } from '../parts/section.tsx';
 import { TopSpenders } from '../parts/top-spenders.tsx';
 import { AsOf } from '../parts/time.tsx';
 import { useView } from '../shell/location.tsx';
@@ -49,8 +50,9 @@ export function Overview() {
           )}
         </KnownAnswer>
       )}
-      <h2>Limits</h2>
-      <KnownAnswer known={limits}>{({ limits: states }) => <LimitsTable limits={states} />}</KnownAnswer>
+      <Section title="Limits">
+        <KnownAnswer known={limits}>{({ limits: states }) => <LimitsTable limits={states} />}</KnownAnswer>
+      </Section>
     </>
   );
 }

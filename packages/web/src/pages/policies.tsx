@@ -45,8 +45,14 @@ function PolicyList({ path, page }: { path: PolicyPath; page: string }) {
 
 function columnsOf(path: PolicyPath, page: string, reload: () => void): Column<AnyPolicy>[] {
   return [
-    { header: 'Name', cell: ({ id, name }) => <a href={`${page}/${id}`}>{name}</a> },
-    { header: 'Status', cell: ({ enabled }) => <Status state={enabled ? 'enabled' : 'disabled'} /> },
+    {
+      header: 'Name',
+      cell: ({ id, name, enabled }) => (
+        <>
+          <a href={`${page}/${id}`}>{name}</a> {enabled ? null : <Status state="disabled" />}
+        </>
+      ),
+    },
     { header: 'Counter per', cell: perOf },
     { header: 'For', cell: (policy) => <TextLines texts={selectionOf(policy)} /> },
     { header: 'Limits', cell: (policy) => <TextLines texts={amountsOf(policy)} /> },

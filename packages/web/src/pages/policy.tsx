@@ -20,6 +20,7 @@ import type { AnyPolicy } from '../parts/policy-draft.ts';
 import type { PolicyPath } from '../parts/policy-form.tsx';
 import { amountsOf, perOf, selectionOf } from '../parts/policy-texts.ts';
 import { RateFields } from '../parts/rate-fields.tsx';
+import { Section } from '../parts/section.tsx';
 import { Status } from '../parts/status.tsx';
 import { TextLines } from '../parts/text-lines.tsx';
 import { Time } from '../parts/time.tsx';
@@ -129,8 +130,7 @@ function Overrides({ path, policy, onDone }: OverridesProps) {
   const rows = Object.entries(policy.overrides).map(([value, override]) => ({ value, override }));
   const columns = isChangeable ? [...facts, actionsColumn({ path, policy, onDone })] : facts;
   return (
-    <>
-      <h2>Exceptions</h2>
+    <Section title="Exceptions">
       {isChangeable ? (
         <p class="actions">
           <FormButton label="Add an exception" onDone={onDone}>
@@ -146,7 +146,7 @@ function Overrides({ path, policy, onDone }: OverridesProps) {
         keyOf={({ value }) => value}
         empty="There is no exception. All values have the amounts of the policy."
       />
-    </>
+    </Section>
   );
 }
 

@@ -1,4 +1,5 @@
 import type { Trace } from '@gatehouse/contract/traces';
+import { elapsedSince } from '../format/times.ts';
 import { FilterField } from '../parts/filter-field.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { agentColumn, keyColumn, modelColumn, startColumn, userColumn } from '../parts/run-columns.tsx';
@@ -26,7 +27,7 @@ export function Running() {
         columns={columnsOf}
         keyOf={({ id }) => id}
         refreshMs={refreshMs}
-        empty="Nothing runs. A run appears here a second after it has started."
+        empty="Nothing is running. A run appears here a second after it has started."
       />
     </>
   );
@@ -34,8 +35,11 @@ export function Running() {
 
 function columnsOf(reload: () => void): Column<Trace>[] {
   return [
-    ...[startColumn, modelColumn, agentColumn, keyColumn, userColumn],
+    startColumn,
+    { header: 'Elapsed', cell: ({ started_at: at }) => elapsedSince(at), isNumber: true },
+    ...[modelColumn, agentColumn, userColumn],
     { header: 'Session', cell: ({ session_id: id }) => <span class="line">{id ?? '–'}</span> },
+    keyColumn,
     { header: 'Channel', cell: ({ channel }) => channel },
     { header: 'Actions', cell: (run) => <StopButton run={run} onDone={reload} /> },
   ];

@@ -77,7 +77,7 @@ export function Traces() {
         {isLive ? null : (
           <>
             <FilterField label="Model" name="model" />
-            <FilterField label="Search" name="q" hint="IDs and names; texts in up to 7 days" />
+            <FilterField label="Search" name="q" hint="IDs, names; texts in 7 days" />
           </>
         )}
       </div>
@@ -172,16 +172,17 @@ function RunsOfPeriod({ period, isRefused }: { period: Period; isRefused: boolea
 const columns: readonly Column<Trace>[] = [
   startColumn,
   { header: 'Status', cell: ({ status }) => <Status state={status} /> },
-  ...[modelColumn, agentColumn, keyColumn, userColumn],
-  { header: 'Channel', cell: ({ channel }) => channel },
-  { header: 'Tokens in', cell: ({ input_tokens: tokens }) => count(tokens), isNumber: true },
-  { header: 'Tokens out', cell: ({ output_tokens: tokens }) => count(tokens), isNumber: true },
+  ...[modelColumn, agentColumn, userColumn],
   { header: 'Duration', cell: ({ duration_ms: duration }) => milliseconds(duration), isNumber: true },
   {
     header: 'Cost',
     cell: ({ cost_usd: cost }) => (cost === null ? '–' : <Money amount={cost} />),
     isNumber: true,
   },
+  { header: 'Tokens in', cell: ({ input_tokens: tokens }) => count(tokens), isNumber: true },
+  { header: 'Tokens out', cell: ({ output_tokens: tokens }) => count(tokens), isNumber: true },
+  keyColumn,
+  { header: 'Channel', cell: ({ channel }) => channel },
 ];
 
 const refusedColumns: readonly Column<Trace>[] = [

@@ -9,6 +9,7 @@ import { KnownAnswer } from '../parts/known-answer.tsx';
 import { Money } from '../parts/money.tsx';
 import { PeriodChoice, usePeriod } from '../parts/period-choice.tsx';
 import { DataTable, type DataColumn } from '../parts/data-table.tsx';
+import { Section } from '../parts/section.tsx';
 import { AsOf } from '../parts/time.tsx';
 import { UserDirectory } from '../parts/user-directory.tsx';
 import { usePerson } from '../shell/session.tsx';
@@ -22,10 +23,12 @@ export function Users() {
   return (
     <>
       {may(person, { scope: 'users.write' }) ? <UserDirectory /> : null}
-      <h2>Costs by user</h2>
-      <CostsByUser />
-      <h2>Delete the data of a user</h2>
-      <DeleteUserData />
+      <Section title="Costs by user">
+        <CostsByUser />
+      </Section>
+      <Section title="Delete the data of a user">
+        <DeleteUserData />
+      </Section>
     </>
   );
 }

@@ -47,7 +47,7 @@ function Amount({ figure }: { figure: number | string | null }) {
 export function LimitsTable({ limits }: { limits: readonly LimitState[] }) {
   return (
     <DataTable
-      caption="Your limits"
+      caption="Limits"
       file="limits.csv"
       columns={columns}
       rows={limits}

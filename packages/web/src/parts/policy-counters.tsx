@@ -4,6 +4,7 @@ import { amountColumn, timeColumn } from './columns.tsx';
 import type { AnyPolicy } from './policy-draft.ts';
 import type { PolicyPath } from './policy-form.tsx';
 import { ResourceList } from './resource-list.tsx';
+import { Section } from './section.tsx';
 import type { Column } from './table.tsx';
 import { TextLines } from './text-lines.tsx';
 
@@ -12,8 +13,7 @@ type AnyCounter = PolicyCounter | OwnerPolicyCounter;
 /** Amounts spent and left of each value of a policy. */
 export function PolicyCounters({ path, policy }: { path: PolicyPath; policy: AnyPolicy }) {
   return (
-    <>
-      <h2>Counters</h2>
+    <Section title="Counters">
       <ResourceList
         name={`GET ${path}/{policy}/counters`}
         input={{ params: { policy: policy.id } }}
@@ -23,7 +23,7 @@ export function PolicyCounters({ path, policy }: { path: PolicyPath; policy: Any
         empty="Nothing is counted in the present window yet."
         {...(policy.budget !== null && { sorts: { Spent: 'spent', Remaining: 'remaining' } })}
       />
-    </>
+    </Section>
   );
 }
 

@@ -24,17 +24,17 @@ export const selectable: Readonly<Record<keyof PolicySelect, string>> = {
 /** The kinds of counters with their labels: users and groups are of tenants alone. */
 export const pers = {
   tenant: {
-    ...{ '': 'one counter for all', user: 'user', group: 'group', agent: 'agent', api_key: 'key' },
+    ...{ '': 'all together', user: 'user', group: 'group', agent: 'agent', api_key: 'key' },
     ...{ session: 'session', model: 'model' },
   } satisfies Record<PolicyPer | '', string>,
   owner: {
-    ...{ '': 'one counter for all', agent: 'agent', api_key: 'key', session: 'session', model: 'model' },
+    ...{ '': 'all together', agent: 'agent', api_key: 'key', session: 'session', model: 'model' },
   },
 };
 
 export const periods: Readonly<Record<PolicyPeriod, string>> = {
   ...{ hour: 'hour', day: 'day', week: 'week', month: 'month', quarter: 'quarter', year: 'year' },
-  total: 'never: it is a total',
+  total: 'in total',
 };
 
 /** The fields as text. */

@@ -40,7 +40,7 @@ export function NewPolicyForm({ path, onCreated }: { path: PolicyPath; onCreated
         label="Counter per"
         {...field('per')}
         options={isOwner ? pers.owner : pers.tenant}
-        hint="Each value has its own limits and budget. This never changes."
+        hint="Limits and budget hold for each of them. This never changes."
       />
       <SettingFields {...fields} isOwner={isOwner} hasPeriod />
     </ActionForm>
@@ -105,20 +105,11 @@ function SettingFields({ field, isOwner, hasPeriod }: SettingFieldsProps) {
         hint="Empty: no budget"
       />
       {hasPeriod ? (
-        <Choice
-          label="Budget begins anew each"
-          {...field('period')}
-          param="budget.period"
-          options={periods}
-        />
+        <Choice label="Budget per" {...field('period')} param="budget.period" options={periods} />
       ) : null}
-      <TextField
-        label="Alerts at per cent"
-        {...field('alerts')}
-        hint="Of the budget, each once in a period"
-      />
+      <TextField label="Alert at percent" {...field('alerts')} hint="Of the budget, each once in a period" />
       <Choice
-        label="Beyond the budget"
+        label="When the budget is spent"
         {...field('enforce')}
         options={{ true: 'refuse requests', false: 'count and alert only' }}
       />

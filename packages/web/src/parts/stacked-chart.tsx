@@ -54,6 +54,7 @@ export function StackedChart({ label, bars, axis, hasTable = false }: StackedCha
   };
   return (
     <figure class="chart">
+      <figcaption>{label}</figcaption>
       <div
         class="plot"
         tabIndex={0}

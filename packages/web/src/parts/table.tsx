@@ -1,4 +1,6 @@
 import type { ComponentChildren } from 'preact';
+import { useContext } from 'preact/hooks';
+import { TitleContext } from '../shell/title.ts';
 import { EmptyText } from './empty-state.tsx';
 
 export interface Column<Row> {
@@ -35,11 +37,12 @@ interface SortableProps {
 /** A table. It scrolls inside itself, also by keyboard. */
 export function Table<Row>(props: TableProps<Row> & SortableProps) {
   const { caption, columns, rows, keyOf, empty, totals } = props;
+  const isTitled = useContext(TitleContext) === caption;
   if (rows.length === 0) return <EmptyText text={empty} />;
   return (
     <div class="wide" tabIndex={0} role="region" aria-label={caption}>
       <table>
-        <caption>{caption}</caption>
+        <caption class={isTitled ? 'unseen' : undefined}>{caption}</caption>
         <thead>
           <tr>
             {columns.map((column) => (

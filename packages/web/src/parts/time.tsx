@@ -1,4 +1,4 @@
-import { shortTimeIn, timeIn } from '../format/times.ts';
+import { exactTimeIn, shortTimeIn, timeIn } from '../format/times.ts';
 import { usePerson } from '../shell/session.tsx';
 
 interface TimeProps {
@@ -14,7 +14,7 @@ export function Time({ at, otherwise = '–', isExact }: TimeProps) {
   if (at === null) return <span class="faint">{otherwise}</span>;
   return (
     <time dateTime={at} class="number" title={`${timeIn(at, timezone)} ${timezone}`}>
-      {isExact ? timeIn(at, timezone) : shortTimeIn(at, timezone)}
+      {isExact ? exactTimeIn(at, timezone) : shortTimeIn(at, timezone)}
     </time>
   );
 }

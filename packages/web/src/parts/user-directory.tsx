@@ -8,6 +8,7 @@ import { Choice } from './fields.tsx';
 import { FilterField } from './filter-field.tsx';
 import { FormButton } from './form-button.tsx';
 import { ResourceList } from './resource-list.tsx';
+import { Section } from './section.tsx';
 import { Status } from './status.tsx';
 import type { Column } from './table.tsx';
 import { TextLines } from './text-lines.tsx';
@@ -39,7 +40,7 @@ export function UserDirectory() {
             key={`users ${round}`}
             name="GET /v1/users"
             input={{ query: { q, group, status } }}
-            caption="Directory"
+            caption="Users"
             columns={userColumns}
             keyOf={({ user_id: id }) => id}
             empty={
@@ -48,17 +49,18 @@ export function UserDirectory() {
                 : 'No user is in the directory. Add one to give it aliases, groups or a block; requests may act for others too.'
             }
           />
-          <h2>Groups</h2>
-          <ResourceList
-            key={`groups ${round}`}
-            name="GET /v1/groups"
-            input={{}}
-            caption="Groups"
-            columns={groupColumns}
-            keyOf={({ name }) => name}
-            empty="There is no group. Edit a user to name one."
-            parameter="groups_cursor"
-          />
+          <Section title="Groups">
+            <ResourceList
+              key={`groups ${round}`}
+              name="GET /v1/groups"
+              input={{}}
+              caption="Groups"
+              columns={groupColumns}
+              keyOf={({ name }) => name}
+              empty="There is no group. Edit a user to name one."
+              parameter="groups_cursor"
+            />
+          </Section>
         </>
       )}
     </Creation>
@@ -67,13 +69,20 @@ export function UserDirectory() {
 
 function userColumns(reload: () => void): Column<User>[] {
   return [
-    { header: 'User', cell: (user) => <TextLines texts={namesOf(user)} /> },
+    { header: 'User', cell: (user) => <UserNames user={user} /> },
     { header: 'Aliases', cell: ({ aliases }) => <TextLines texts={aliases} /> },
     { header: 'Groups', cell: ({ groups }) => <TextLines texts={groups} /> },
-    { header: 'Status', cell: ({ status }) => <Status state={status} /> },
-    { header: 'Blocked by', cell: ({ blocked_by: sides }) => sides.join(', ') },
-    { header: 'Source', cell: ({ source }) => source },
+    {
+      header: 'Status',
+      cell: ({ status, blocked_by: sides }) => (
+        <span class="line">
+          <Status state={status} />
+          {sides.length === 0 ? null : <span class="faint">{` by ${sides.join(', ')}`}</span>}
+        </span>
+      ),
+    },
     { header: 'Last seen', cell: ({ last_seen_at: at }) => <Time at={at} otherwise="never" /> },
+    { header: 'Source', cell: ({ source }) => source },
     {
       header: 'Keys',
       cell: ({ user_id: id }) => (
@@ -86,8 +95,15 @@ function userColumns(reload: () => void): Column<User>[] {
   ];
 }
 
-function namesOf({ user_id: id, display_name: name }: User): string[] {
-  return name === null || name === id ? [id] : [id, name];
+/** The names of a user, with a link to the runs. */
+function UserNames({ user: { user_id: id, display_name: name } }: { user: User }) {
+  const runs = <a href={`/app/traces?period=30d&user_id=${encodeURIComponent(id)}`}>{name ?? id}</a>;
+  return (
+    <ul class="lines">
+      <li>{runs}</li>
+      {name === null || name === id ? null : <li class="faint">{id}</li>}
+    </ul>
+  );
 }
 
 function groupColumns(): Column<Group>[] {

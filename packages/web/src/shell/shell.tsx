@@ -5,6 +5,7 @@ import { Frame } from './frame.tsx';
 import { useView } from './location.tsx';
 import { Navigation } from './navigation.tsx';
 import { usePerson } from './session.tsx';
+import { TitleContext } from './title.ts';
 
 /** The navigation of a person, and the page of the view. */
 export function Shell() {
@@ -35,7 +36,9 @@ export function Shell() {
           </p>
         </EmptyState>
       ) : (
-        <match.page.component key={path} id={match.id} />
+        <TitleContext.Provider value={title}>
+          <match.page.component key={path} id={match.id} />
+        </TitleContext.Provider>
       )}
     </Frame>
   );
