@@ -37,6 +37,17 @@ it('members of bodies have the kind of their values', () => {
   expect(members.get('visibility')?.values).toEqual(['tenant', 'private']);
 });
 
+it('help shows the members of objects, and the texts of a member that may be null', () => {
+  const key = new Map(named('api-keys.create')?.body?.map((member) => [member.name, member]));
+  expect(key.get('budget')?.members).toBe('{usd: "…", period: month|day}');
+  expect(key.get('limits')?.members).toBe(
+    '{requests_per_minute: 1, tokens_per_minute: 1, max_concurrent: 1}',
+  );
+  const policy = new Map(named('policies.create')?.body?.map((member) => [member.name, member]));
+  expect(policy.get('per')?.values).toEqual(expect.arrayContaining(['user', 'model']));
+  expect(policy.get('select')?.members).toContain('models: ["…"]');
+});
+
 it('members of all forms of a body are known', () => {
   const members = named('channels.instances.create')?.body?.map(({ name }) => name);
   expect(members).toEqual(expect.arrayContaining(['type', 'name', 'agent_id', 'config', 'credentials']));

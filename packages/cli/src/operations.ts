@@ -30,6 +30,8 @@ export interface Parameter {
   type: 'string' | 'time' | 'number' | 'boolean' | 'strings' | 'json';
   /** The possible values, if they are few. */
   values?: string[];
+  /** The members of an object, as YAML: `{usd: "12.50", period: month|day}`. */
+  members?: string;
   /** The gateway's value for an absent parameter. */
   default?: string | number | boolean;
 }
@@ -191,15 +193,54 @@ function parameterOf(
   { schema: reference = {}, description, required = false }: Omit<DocumentParameter, 'in' | 'name'>,
 ): Parameter {
   const schema = resolved(document, reference);
-  const values = schema.enum?.filter((value) => typeof value === 'string');
+  const values = textsOf(document, schema);
   return {
     name,
     description: firstSentence(description ?? schema.description ?? ''),
     required,
     type: typeOf(document, schema),
-    ...(values !== undefined && values.length > 0 && { values }),
+    ...(values.length > 0 && { values }),
+    ...membersTextOf(document, schema),
     ...(isScalar(schema.default) && { default: schema.default }),
   };
+}
+
+/** The members of an object, unless it has several forms or names of any kind. */
+function membersTextOf(document: OpenApiDocument, schema: Schema): { members?: string } {
+  const entries = Object.entries(onlyForm(document, schema)?.properties ?? {});
+  if (entries.length === 0) return {};
+  const members = entries.map(([name, part]) => `${name}: ${valueTextOf(document, part)}`);
+  return { members: `{${members.join(', ')}}` };
+}
+
+/** The only form of a value, apart from null. */
+function onlyForm(document: OpenApiDocument, schema: Schema): Schema | undefined {
+  const forms = (schema.anyOf ?? [schema]).map((form) => resolved(document, form));
+  const [form, ...others] = forms.filter(({ type }) => type !== 'null');
+  return others.length === 0 ? form : undefined;
+}
+
+/** The possible texts of a value, if they are listed. */
+function textsOf(document: OpenApiDocument, schema: Schema): string[] {
+  return (onlyForm(document, schema)?.enum ?? []).filter((value) => typeof value === 'string');
+}
+
+function valueTextOf(document: OpenApiDocument, reference: Schema): string {
+  const schema = resolved(document, reference);
+  const values = textsOf(document, schema);
+  if (values.length > 0) return values.join('|');
+  switch (typeOf(document, schema)) {
+    case 'number':
+      return '1';
+    case 'boolean':
+      return 'true|false';
+    case 'strings':
+      return '["…"]';
+    case 'json':
+      return '{…}';
+    default:
+      return '"…"';
+  }
 }
 
 /** Forms of more than one kind are given as JSON, except where the others are null. */

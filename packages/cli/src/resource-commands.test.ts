@@ -202,11 +202,11 @@ it('--since 7d is a week ago, and excludes --from', async () => {
   const from = Date.parse(new URLSearchParams(asked[0]?.split('?')[1]).get('from') ?? '');
   expect(from - (begin - 7 * 86_400_000)).toBeGreaterThanOrEqual(0);
   expect(from).toBeLessThanOrEqual(Date.now() - 7 * 86_400_000);
-  const unknown = await person.run(['costs', '--since', 'yesterday']);
+  const unknown = await person.run(['costs', '--since', 'tomorrow']);
   expect([unknown.code, unknown.error]).toEqual([2, expect.stringContaining('--since takes 7d')]);
   const both = await person.run(['usage', '--since', '7d', '--from', '2026-11-01']);
   expect([both.code, both.error]).toEqual([2, expect.stringContaining('--from')]);
-  const wrong = await person.run(['traces', 'follow', '--since', 'yesterday']);
+  const wrong = await person.run(['traces', 'follow', '--since', 'tomorrow']);
   expect([wrong.code, wrong.error]).toEqual([2, expect.stringContaining('--since takes 7d')]);
   expect(asked).toHaveLength(1);
 });
@@ -278,4 +278,15 @@ it('the help of every command has an example', async () => {
   expect((await person.run(['agents', 'list', '--help'])).out).toContain(
     'Examples:\n  gatehouse agents list',
   );
+});
+
+it('the name of a group with one thing to get does so', async () => {
+  answer = '{"timezone": "UTC"}';
+  for (const words of [['limits'], ['limits', 'get'], ['tenant', 'settings']])
+    expect((await person.run(words)).out).toMatch(/timezone +UTC/);
+  expect(asked.map((request) => request.split(' ').at(-1))).toEqual([
+    '/v1/limits',
+    '/v1/limits',
+    '/v1/tenant/settings',
+  ]);
 });

@@ -39,7 +39,9 @@ export function addResourceCommands(
   for (const operation of operations) {
     if (reports.test(operation.id)) continue;
     const { group, verb } = wordsOf(operation);
-    groupCommand(program, group).addCommand(commandOf(operation, verb, context));
+    // The name of a group with one thing to get, such as `limits`, gets it.
+    const isDefault = verb === 'get' && operation.pathParameters.length === 0;
+    groupCommand(program, group).addCommand(commandOf(operation, verb, context), { isDefault });
   }
 }
 
@@ -268,7 +270,9 @@ export function withQuery(path: string, query: Record<string, string | undefined
 export function optionOf(parameter: Parameter, flagName = flag(parameter.name)): Option {
   const { name, type, values } = parameter;
   const byDefault = parameter.default === undefined ? '' : `default: ${parameter.default}`;
-  const description = [parameter.description, byDefault].filter((part) => part !== '').join('; ');
+  const description = [parameter.description, parameter.members ?? '', byDefault]
+    .filter((part) => part !== '')
+    .join('; ');
   const placeholder = {
     string: 'text',
     time: 'time',
@@ -333,7 +337,7 @@ function exampleOf({ id, pathParameters, body, answer, asCsv }: Operation, name:
   return asCsv ? `${command}\n  ${command} --csv --out FILE` : command;
 }
 
-function exampleValue({ type, values, name }: Parameter): string {
+function exampleValue({ type, values, name, members = '{…}' }: Parameter): string {
   if (values !== undefined) return values[0] ?? '';
   return {
     string: `${flag(name)}…`,
@@ -341,7 +345,7 @@ function exampleValue({ type, values, name }: Parameter): string {
     number: '1',
     boolean: 'true',
     strings: 'a,b',
-    json: "'{…}'",
+    json: `'${members}'`,
   }[type];
 }
 

@@ -11,6 +11,8 @@ it.each([
   ['24h', '2026-11-29T12:00:00.000Z'],
   ['30m', '2026-11-30T11:30:00.000Z'],
   ['2026-11-01', '2026-11-01T00:00:00.000Z'],
+  ['today', '2026-11-30T00:00:00.000Z'],
+  ['yesterday', '2026-11-29T00:00:00.000Z'],
   ['2026-11-01T08:00:00+01:00', '2026-11-01T08:00:00+01:00'],
 ])('%s is %s', (text, expected) => {
   expect(time(text)).toBe(expected);
@@ -21,6 +23,8 @@ it.each([
   ['2026-12-01', 'Europe/Berlin', '2026-11-30T23:00:00.000Z'],
   ['2026-07-01', 'Pacific/Kiritimati', '2026-06-30T10:00:00.000Z'],
   ['2026-07-01', 'Pacific/Pago_Pago', '2026-07-01T11:00:00.000Z'],
+  ['today', 'Pacific/Kiritimati', '2026-11-30T10:00:00.000Z'],
+  ['yesterday', 'Pacific/Kiritimati', '2026-11-29T10:00:00.000Z'],
   // Its clocks skipped the hour after midnight.
   ['2018-11-04', 'America/Sao_Paulo', '2018-11-04T03:00:00.000Z'],
 ])('%s begins in %s at %s', (text, timezone, expected) => {
@@ -31,7 +35,7 @@ it('a period of the future is counted from now', () => {
   expect(time('90d', { direction: 'future' })).toBe('2027-02-28T12:00:00.000Z');
 });
 
-it.each(['yesterday', '7', '7y', '2026-02-30', '2026-13-01', '01.11.2026', ''])('%j is refused', (text) => {
+it.each(['tomorrow', '7', '7y', '2026-02-30', '2026-13-01', '01.11.2026', ''])('%j is refused', (text) => {
   expect(() => time(text)).toThrow('--from');
 });
 

@@ -13,8 +13,8 @@ export interface TimeSettings {
 }
 
 /**
- * The RFC 3339 time of a text: `7d` (also `m`, `h` and `w`), a date, which begins at midnight in the time zone, or
- * RFC 3339 itself, which is returned as it is. Throws `UsageError` for others.
+ * The RFC 3339 time of a text: `7d` (also `m`, `h` and `w`), a date, `today` or `yesterday`, which begin at midnight in
+ * the time zone, or RFC 3339 itself, which is returned as it is. Throws `UsageError` for others.
  */
 export function timeOf(text: string, { option, now, direction, timezone }: TimeSettings): string {
   const [, count, unit = ''] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];
@@ -22,9 +22,16 @@ export function timeOf(text: string, { option, now, direction, timezone }: TimeS
     const distanceMs = Number(count) * (units[unit] ?? 0);
     return new Date(now.getTime() + (direction === 'past' ? -distanceMs : distanceMs)).toISOString();
   }
+  if (text === 'today' || text === 'yesterday') {
+    const today = dateFormat(timezone)(now.getTime());
+    const noon = Date.parse(`${today}T12:00:00Z`) - (text === 'today' ? 0 : 86_400_000);
+    return startOfDay(new Date(noon).toISOString().slice(0, 10), { option, timezone });
+  }
   if (/^\d{4}-\d\d-\d\d$/.test(text)) return startOfDay(text, { option, timezone });
   if (/^\d{4}-\d\d-\d\dT/i.test(text)) return text;
-  throw new UsageError(`--${option} takes 7d, 24h or 30m, a date such as 2026-11-01, or a time in RFC 3339`);
+  throw new UsageError(
+    `--${option} takes 7d, 24h or 30m, today, yesterday, a date such as 2026-11-01, or a time in RFC 3339`,
+  );
 }
 
 function startOfDay(date: string, { option, timezone }: Pick<TimeSettings, 'option' | 'timezone'>): string {

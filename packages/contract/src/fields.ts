@@ -53,7 +53,9 @@ export const visibleText = (min: number, max: number, message: string) =>
 export const userId = z.string().regex(/^[\x20-\x7e]{1,255}$/, 'must be 1 to 255 printable ASCII characters');
 
 /** A decimal amount of USD as text, because floats are inexact. */
-export const usd = z.string().regex(/^\d{1,12}(\.\d{1,12})?$/, 'must be a decimal amount such as "12.50"');
+export const usd = z
+  .string('must be a decimal amount as text, such as "12.50"')
+  .regex(/^\d{1,12}(\.\d{1,12})?$/, 'must be a decimal amount such as "12.50"');
 
 export const slug = z
   .string()
