@@ -11,11 +11,15 @@ afterEach(() => {
 });
 
 /** Settings that count their loads, and the state of the watch. */
-function setUp() {
+function setUp({ isPartial = false } = {}) {
   const changes = new ChangeWatch({ list: () => Promise.reject(new Error('not asked')) });
   const stateOf = jest.spyOn(changes, 'stateOf').mockReturnValue('current');
   let loads = 0;
-  const load = async () => ({ settings: (loads += 1), status: loads < 3 ? 'active' : 'suspended' });
+  const load = async () => ({
+    settings: (loads += 1),
+    status: loads < 3 ? 'active' : 'suspended',
+    isPartial,
+  });
   return { stateOf, tenants: new ActiveTenants<number>({ load, changes }) };
 }
 
@@ -38,4 +42,13 @@ it('loads them every second while no changes are heard', async () => {
   expect(await tenants.get('t')).toBe(1);
   now += 1;
   expect(await tenants.get('t')).toBe(2);
+});
+
+it('loads them every second while the release before sends them, whose changes are not relied on', async () => {
+  const { tenants } = setUp({ isPartial: true });
+  expect(await tenants.get('t')).toBe(1);
+  now += 999;
+  expect(tenants.peek('t')).toBe(1);
+  now += 1;
+  expect(tenants.peek('t')).toBeUndefined();
 });

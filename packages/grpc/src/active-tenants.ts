@@ -9,6 +9,8 @@ export interface SentSettings<Settings> {
   settings: Settings;
   /** Absent if sent by the release before: the edge alone enforces suspension then. */
   status: string | undefined;
+  /** Whether the release before sent them, without policies and users. Its changes are then not relied on. */
+  isPartial?: boolean;
 }
 
 /** The part of a call of `GetTenantSettings` independent of the settings. */
@@ -33,8 +35,8 @@ const longestMs = 5 * 60_000;
 export const settingsOutageMs = 5 * 60_000;
 
 /**
- * Settings of tenants: current for what the watch knows, a second old at most if it knows nothing, or five minutes
- * during an outage of the tenant service. Each method throws 403 `tenant_suspended` for an inactive tenant, even if the
+ * Settings of tenants: current for what the watch knows, a second old at most if it knows nothing or they are partial,
+ * or five minutes during an outage of the tenant service. Each method throws 403 `tenant_suspended` for an inactive tenant, even if the
  * edge's cache has it as active.
  */
 export class ActiveTenants<Settings> {
@@ -49,7 +51,11 @@ export class ActiveTenants<Settings> {
       freshMs: 1_000,
       outageMs: settingsOutageMs,
       isOutage,
-      watch: { changes, longestMs, subjectsOf: (_, tenantId) => [tenantId] },
+      watch: {
+        changes,
+        longestMs,
+        subjectsOf: ({ isPartial }, tenantId) => (isPartial === true ? null : [tenantId]),
+      },
     });
   }
 

@@ -110,7 +110,8 @@ describe.each<[string, (stream: ServerHttp2Stream) => void]>([
   it('is 503 and not repeated if it may do something twice', async () => {
     const server = await refusingServer(1, end);
     const peer = await tenantAt(server.address);
-    const request = { holderId: 'h', settlements: [], releasedHolderIds: [], liveHolderIds: [] };
+    const nothing = { settlements: [], counterSettlements: [], releasedHolderIds: [], liveHolderIds: [] };
+    const request = { holderId: 'h', ...nothing };
     await expect(peer.call('settle', request, { deadlineMs: 5_000 })).rejects.toMatchObject(unavailable);
     expect(server.streams()).toBe(1);
   });

@@ -321,11 +321,11 @@ export class ChatHarness {
       noteProviderKeys: this.keyUses.rpc,
       settle: {
         callers: ['chat'],
-        handle: ({ settlements, liveHolderIds }) => {
+        handle: ({ liveHolderIds, settlements, counterSettlements }) => {
           for (const id of liveHolderIds) this.liveHolders.add(id);
-          this.settlements.push(...settlements);
+          this.settlements.push(...settlements, ...counterSettlements);
           const stuck = settlements.filter(({ tenantId }) => this.stuckTenants.has(tenantId));
-          return Promise.resolve({ unchargedIds: stuck.map(({ id }) => id) });
+          return Promise.resolve({ unchargedIds: stuck.map(({ id }) => id), chargesCounters: true });
         },
       },
     });

@@ -148,6 +148,7 @@ function tenantThatKnows(
     tenantStatus: '',
     role: 'owner',
     scopes: [...scopes],
+    hasUsers: false,
   };
   const place = { service: 'tenant', host, port: 0, drainTimeoutMs: 100 };
   const server = new GrpcServer({ ...place, verifier, log, certificate });

@@ -50,6 +50,7 @@ describe('Authenticate', () => {
           scopes: ['chat'],
           userId: 'ann',
           expiresAt: new Date(expiresAt),
+          hasUsers: false,
         },
       },
     });

@@ -390,7 +390,10 @@ it('limits are leased by chat alone', async () => {
   await expect(
     agent.call(
       'settle',
-      { holderId: newId(), settlements: [], releasedHolderIds: [], liveHolderIds: [] },
+      {
+        ...{ holderId: newId(), settlements: [], counterSettlements: [], releasedHolderIds: [] },
+        liveHolderIds: [],
+      },
       { deadlineMs: 5_000 },
     ),
   ).rejects.toMatchObject({ code: 'caller_not_allowed' });

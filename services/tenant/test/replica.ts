@@ -73,12 +73,14 @@ export class Replica {
   }
 
   async #settle(
-    request: Omit<SettleRequest, 'holderId' | 'liveHolderIds'> & { liveHolderIds?: string[] },
+    request: Omit<SettleRequest, 'holderId' | 'liveHolderIds' | 'counterSettlements'> & {
+      liveHolderIds?: string[];
+    },
   ): Promise<string[]> {
     const peer = await this.#service.peer('chat');
     const { unchargedIds } = await peer.call(
       'settle',
-      { holderId: this.id, liveHolderIds: [], ...request },
+      { holderId: this.id, liveHolderIds: [], counterSettlements: [], ...request },
       { deadlineMs: 5_000 },
     );
     return unchargedIds;

@@ -12,6 +12,11 @@ export interface Policy extends MatchedPolicy {
 
 export type PolicyCounter = Counter<Policy>;
 
+/** Whether a subject of limits is a counter: ids of tenants and keys have another version. */
+export function isCounterId(subjectId: string): boolean {
+  return subjectId.charAt(14) === '8';
+}
+
 /** A policy as the tenant service sends it, with the key of its counters in the tenant. */
 export function policyOf(
   { id, name, per, limited, enforce, fromOwner, ...names }: PolicyMessage,

@@ -16,7 +16,8 @@ it('no call with settlements is too large, whatever they are charged to', () => 
   const bytesOf = (part: Settlement[]): number =>
     SettleRequest.encode({
       holderId: newId(),
-      settlements: part,
+      settlements: [],
+      counterSettlements: part,
       releasedHolderIds: [],
       liveHolderIds: [],
     }).finish().length;

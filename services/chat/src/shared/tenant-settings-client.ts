@@ -4,6 +4,7 @@ import { AllowedModels } from '@gatehouse/contract/allowed-models';
 import {
   ActiveTenants,
   settingsOutageMs,
+  type SentSettings,
   type SettingsCaller,
   type SettingsContext,
 } from '@gatehouse/grpc/active-tenants';
@@ -82,10 +83,7 @@ export class TenantSettingsClient {
     return (await this.#tenants.getNow(tenantId, caller)).settings;
   }
 
-  async #loadTenant(
-    tenantId: string,
-    context: SettingsContext,
-  ): Promise<{ settings: Known; status: string | undefined }> {
+  async #loadTenant(tenantId: string, context: SettingsContext): Promise<SentSettings<Known>> {
     const request = { tenantId, omitLimitedKeys: true, withProviderKeys: true, withPolicies: true };
     const response = await this.#peer.call('getTenantSettings', request, context);
     const { allowedModels, previewsEnabled, previewMaxChars, contentFull, retentionDays, limited, status } =
@@ -106,7 +104,10 @@ export class TenantSettingsClient {
       hasUsers: response.hasUsers,
       actingUsers: actingUsersOf(response.actingUsers),
     };
-    return { settings: { settings, hasKeyLimits: response.someKeyLimited === true }, status };
+    return {
+      settings: { settings, hasKeyLimits: response.someKeyLimited === true },
+      ...{ status, isPartial: response.actingUsers === '' },
+    };
   }
 
   #policiesOf(tenantId: string, policies: readonly Policy[]): TenantSettings['policies'] {

@@ -21,7 +21,7 @@ interface AcceptedKey {
   principal: Principal;
   tenantStatus: string;
   expiresAtMs: number;
-  /** Key and tenant, by their names in the tenant service's lists of changes; null for a session. */
+  /** Key and tenant, by their names in the tenant service's lists of changes; null where these don't cover it. */
   subjects: readonly string[] | null;
 }
 

@@ -32,7 +32,7 @@ export class KeyClient implements KeySource {
         { deadlineMs: lookupDeadlineMs, requestId, trace },
       )
       .catch(hangIsOutage);
-    if (result?.$case === 'key') return toChecked(result.value, [keyId, result.value.tenantId]);
+    if (result?.$case === 'key') return toChecked(result.value, subjectsOf(keyId, result.value));
     if (rejectedKey === undefined) return null;
     return { rejected: { keyId: rejectedKey.id, tenantId: rejectedKey.tenantId } };
   }
@@ -47,6 +47,11 @@ export class KeyClient implements KeySource {
       .catch(hangIsOutage);
     return key === undefined ? null : toChecked(key, null);
   }
+}
+
+/** None for a key as the previous release of the tenant service sends it, which lists no directories and their changes. */
+function subjectsOf(keyId: string, { tenantId, hasUsers }: AuthenticatedKey): readonly string[] | null {
+  return hasUsers === undefined ? null : [keyId, tenantId];
 }
 
 function toChecked(key: AuthenticatedKey, subjects: readonly string[] | null): Checked {

@@ -69,6 +69,6 @@ function showKey(key: KeyToAuthenticate, end: Date | null) {
     userId: key.userId ?? undefined,
     expiresAt: end ?? undefined,
     ...(key.confirmedBy !== null && { confirmed: true }),
-    ...(key.hasUsers && { hasUsers: true }),
+    hasUsers: key.hasUsers,
   };
 }

@@ -1,7 +1,7 @@
 import type { Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
-import type { SettleRequest, SettleResponse } from '@gatehouse/proto/tenant/v1/tenant';
+import type { SettleRequest, SettleResponse, Settlement } from '@gatehouse/proto/tenant/v1/tenant';
 import type { LeaseSystemStore } from './lease-system-store.ts';
 import type { LimitSystemStore } from './limit-system-store.ts';
 
@@ -13,8 +13,9 @@ export function settle(
   return {
     callers: ['chat'],
     handle: async (request, { log }) => {
-      const { holderId, settlements, releasedHolderIds, liveHolderIds, acceptsPartial } = request;
-      assertValid(request);
+      const { holderId, releasedHolderIds, liveHolderIds, acceptsPartial } = request;
+      const settlements = [...request.settlements, ...request.counterSettlements];
+      assertValid(request, settlements);
       if (liveHolderIds.length > 0) await holders.touchHolders(liveHolderIds);
       const uncharged = await leases.settle(
         holderId,
@@ -36,12 +37,15 @@ export function settle(
         if (acceptsPartial !== true) throw error;
       }
       if (releasedHolderIds.length > 0) await holders.releaseHolders(releasedHolderIds);
-      return { unchargedIds: uncharged.flatMap(({ ids }) => ids) };
+      return { unchargedIds: uncharged.flatMap(({ ids }) => ids), chargesCounters: true };
     },
   };
 }
 
-function assertValid({ holderId, settlements, releasedHolderIds, liveHolderIds }: SettleRequest): void {
+function assertValid(
+  { holderId, releasedHolderIds, liveHolderIds }: SettleRequest,
+  settlements: readonly Settlement[],
+): void {
   const ids = settlements.flatMap((settlement) => [
     settlement.id,
     settlement.tenantId,

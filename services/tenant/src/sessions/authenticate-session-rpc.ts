@@ -32,7 +32,7 @@ export function authenticateSession({
         ...{ id: keyId, sessionId: id, role, scopes: [...effectiveScopes(role, scopes)] },
         ...{ tenantId: tenantId ?? '', tenantSlug: tenantSlug ?? '', tenantStatus: tenantStatus ?? '' },
         ...{ userId: userId ?? undefined, expiresAt: endsAt },
-        ...(session.hasUsers && { hasUsers: true }),
+        hasUsers: session.hasUsers,
       };
       return { key };
     },

@@ -28,8 +28,9 @@ export class TenantClient {
       changes,
       load: async (tenantId, context) => {
         const request = { tenantId, omitLimitedKeys: true };
-        const { status, retentionDays, hasUsers } = await peer.call('getTenantSettings', request, context);
-        return { settings: { retentionDays, hasUsers }, status };
+        const sent = await peer.call('getTenantSettings', request, context);
+        const { status, retentionDays, hasUsers, actingUsers } = sent;
+        return { settings: { retentionDays, hasUsers }, status, isPartial: actingUsers === '' };
       },
     });
   }

@@ -211,7 +211,10 @@ export interface AuthenticatedKey {
   confirmed?:
     | boolean
     | undefined;
-  /** Whether the tenant has users in its directory: then names of users are looked up there. */
+  /**
+   * Whether the tenant has users in its directory: then names of users are looked up there. Absent if sent by the
+   * previous release, which has no directory: the answer is then out of date within seconds.
+   */
   hasUsers?: boolean | undefined;
 }
 
@@ -280,7 +283,10 @@ export interface GetTenantSettingsResponse {
   policies: Policy[];
   /** As in AuthenticatedKey. */
   hasUsers: boolean;
-  /** The users of runs: "any", "required" or "known". Empty if sent by the previous release: "any". */
+  /**
+   * The users of runs: "any", "required" or "known". Empty if sent by the previous release, which has neither policies
+   * nor a directory: the answer is then out of date within seconds, and holds as "any" until then.
+   */
   actingUsers: string;
 }
 
@@ -457,6 +463,8 @@ export interface SettleRequest {
    * busy for one.
    */
   liveHolderIds: string[];
+  /** Settlements with charges of counters, apart: the previous release, which has no counters, charges none of them. */
+  counterSettlements: Settlement[];
 }
 
 /** The cost of runs of one tenant that one holder reserved. */
@@ -486,6 +494,8 @@ export interface SettleResponse {
    * previous release, which has no ids, means the same.
    */
   unchargedIds: string[];
+  /** Whether `counter_settlements` are among the others. False if sent by the previous release: send them again. */
+  chargesCounters: boolean;
 }
 
 export interface AllowedModels {
@@ -3157,7 +3167,14 @@ export const Grant: MessageFns<Grant> = {
 };
 
 function createBaseSettleRequest(): SettleRequest {
-  return { holderId: "", settlements: [], releasedHolderIds: [], acceptsPartial: undefined, liveHolderIds: [] };
+  return {
+    holderId: "",
+    settlements: [],
+    releasedHolderIds: [],
+    acceptsPartial: undefined,
+    liveHolderIds: [],
+    counterSettlements: [],
+  };
 }
 
 export const SettleRequest: MessageFns<SettleRequest> = {
@@ -3176,6 +3193,9 @@ export const SettleRequest: MessageFns<SettleRequest> = {
     }
     for (const v of message.liveHolderIds) {
       writer.uint32(42).string(v!);
+    }
+    for (const v of message.counterSettlements) {
+      Settlement.encode(v!, writer.uint32(50).fork()).join();
     }
     return writer;
   },
@@ -3231,6 +3251,14 @@ export const SettleRequest: MessageFns<SettleRequest> = {
             }
 
             message.liveHolderIds.push(reader.string());
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.counterSettlements.push(Settlement.decode(reader, reader.uint32()));
             continue;
           }
         }
@@ -3400,13 +3428,16 @@ export const Charge: MessageFns<Charge> = {
 };
 
 function createBaseSettleResponse(): SettleResponse {
-  return { unchargedIds: [] };
+  return { unchargedIds: [], chargesCounters: false };
 }
 
 export const SettleResponse: MessageFns<SettleResponse> = {
   encode(message: SettleResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.unchargedIds) {
       writer.uint32(10).string(v!);
+    }
+    if (message.chargesCounters !== false) {
+      writer.uint32(16).bool(message.chargesCounters);
     }
     return writer;
   },
@@ -3430,6 +3461,14 @@ export const SettleResponse: MessageFns<SettleResponse> = {
             }
 
             message.unchargedIds.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.chargesCounters = reader.bool();
             continue;
           }
         }
