@@ -109,6 +109,29 @@ describe('a watch of changes', () => {
     expect(changes.stateOf(['a', 'thing 0'], second)).toBe('current');
   });
 
+  it('takes a holder for changed in place of more than 1,000 of its things, and spares others', async () => {
+    const source = new Source();
+    const changes = source.begin();
+    await source.heard({ startsOver: true });
+    const first = monotonicMs();
+    const things = (count: number, from = 0): Partial<ListedChanges> => {
+      const subjects = Array.from({ length: count }, (_, index) => `thing ${from + index}`);
+      return { subjects, holders: subjects.map(() => 'holder') };
+    };
+    await source.heard(things(1_000));
+    expect(changes.stateOf(['thing 999', 'holder'], first)).toBe('changed');
+    expect(changes.stateOf(['another', 'holder'], first)).toBe('current');
+    for (let from = 1_000; from < 30_000; from += 1_000) await source.heard(things(1_000, from));
+    expect(changes.stateOf(['thing 0', 'holder'], first)).toBe('changed');
+    expect(changes.stateOf(['another', 'holder'], first)).toBe('changed');
+    // None is forgotten after 30,000 changes.
+    expect(changes.stateOf(['a', 'other holder'], first)).toBe('current');
+    const second = monotonicMs();
+    expect(changes.stateOf(['another', 'holder'], second)).toBe('current');
+    await source.heard({ subjects: ['holder'], holders: ['holder'] });
+    expect(changes.stateOf(['another', 'holder'], second)).toBe('changed');
+  });
+
   it('takes nothing for current after 3.5 s of silence, and goes on where it was', async () => {
     const source = new Source();
     const changes = source.begin();

@@ -310,3 +310,33 @@ describe('with a watch of changes', () => {
     expect(cache.coversOutage).toBe(false);
   });
 });
+
+describe('values of tenants', () => {
+  const size = { maxBytes: 20_000, bytesOf: () => 500 };
+  const tenantOf = (key: string): string => key.slice(0, 1);
+
+  it('of a tenant with many evict its own, and none of others', async () => {
+    const [cache, source] = [makeCache({ size, tenantOf }), new Source()];
+    await cache.get('b', source.load);
+    for (let index = 0; index < 100; index += 1) await cache.get(`a${index}`, source.load);
+    expect([cache.peek('b'), cache.peek('a0'), cache.peek('a99')]).toEqual(['v1', undefined, 'v1']);
+  });
+
+  it('that clients can make up evict no others, and survive an outage', async () => {
+    const isApart = (value: Value): boolean => value === null;
+    const options = { size, tenantOf, isApart, survivesOutage: () => true };
+    const [cache, source] = [makeCache(options), new Source()];
+    await cache.get('a', source.load);
+    source.answer = null;
+    for (let index = 0; index < 100; index += 1) await cache.get(`a${index}`, source.load);
+    expect([cache.peek('a'), cache.peek('a0'), cache.peek('a99')]).toEqual(['v1', undefined, null]);
+    source.answer = new Away();
+    now += 59_000;
+    expect(await cache.get('a99', source.load)).toBeNull();
+    expect(await cache.get('a', source.load)).toBe('v1');
+    source.answer = 'v2';
+    now += 1_000;
+    expect(await cache.get('a99', source.load)).toBe('v2');
+    expect(cache.peek('a99')).toBe('v2');
+  });
+});

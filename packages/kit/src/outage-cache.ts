@@ -4,12 +4,15 @@ import { monotonicMs } from './clock.ts';
 import { AppError } from './errors.ts';
 import { atMost } from './recent-map.ts';
 import { SharedCalls } from './shared-calls.ts';
+import { TenantCache } from './tenant-cache.ts';
 
 export interface OutageCacheOptions<Value> {
   /** Maximum number of entries; the least recently used is evicted first. */
   max: number;
   /** Maximum bytes of all entries, for values of a size decided by callers. Default: only `max` applies. */
   size?: { maxBytes: number; bytesOf: (value: Value) => number };
+  /** The tenant of a key: once all bytes are in use, the tenant with the most makes room. Default: all share them. */
+  tenantOf?: (key: string) => string;
   /** How long a value is used without asking the source again. */
   freshMs: number;
   /** How long a value is used while the source is unavailable. */
@@ -18,11 +21,13 @@ export interface OutageCacheOptions<Value> {
   isOutage: (error: unknown) => boolean;
   /** Reports changes of the source: values usable during an outage stay fresh until they change. */
   watch?: WatchOptions<Value>;
-  /**
-   * Whether a value may be used during an outage (default: yes). Values unusable then, like "no such key", are kept
-   * apart and never evict usable ones.
-   */
+  /** Whether a value may be used during an outage (default: yes), unlike "no such key". */
   survivesOutage?: (value: Value) => boolean;
+  /**
+   * Whether values like this one can be made up by clients in any number. They are kept apart, with as much memory again,
+   * and never evict others. Default: those unusable during an outage.
+   */
+  isApart?: (value: Value) => boolean;
 }
 
 export interface WatchOptions<Value> {
@@ -59,22 +64,26 @@ const retryAfterMs = 1_000;
  */
 export class OutageCache<Value> {
   readonly #options: OutageCacheOptions<Value>;
-  readonly #entries: LRUCache<string, Entry<Value>>;
-  /** Entries unusable during an outage. Separate, so guessed keys do not evict known ones. */
-  readonly #passing: LRUCache<string, Entry<Value>>;
+  readonly #entries: Entries<Value>;
+  /** Entries kept apart. */
+  readonly #others: Entries<Value>;
   readonly #calls = new SharedCalls<Value>();
 
   constructor(options: OutageCacheOptions<Value>) {
     this.#options = options;
     this.#entries = createEntries(options);
-    this.#passing = createEntries(options);
+    this.#others = createEntries(options);
   }
 
   /** The value if it is fresh. Synchronous, to save the hot path a microtask. */
   peek(key: string): Value | undefined {
-    const entry = this.#entries.get(key) ?? this.#passing.get(key);
+    const entry = this.#find(key);
     if (entry === undefined) return undefined;
     return this.#isFresh(entry) ? entry.value : undefined;
+  }
+
+  #find(key: string): Entry<Value> | undefined {
+    return this.#entries.get(key) ?? this.#others.get(key);
   }
 
   #isFresh(entry: Entry<Value>): boolean {
@@ -97,7 +106,7 @@ export class OutageCache<Value> {
   /** Whether an entry may be used during an outage: not after a known change of it, like a revoked key. */
   #coversOutage(entry: Entry<Value>): boolean {
     const isRecent = monotonicMs() - entry.currentAt < this.#options.outageMs;
-    return isRecent && this.#stateOf(entry) !== 'changed';
+    return isRecent && this.#survivesOutage(entry) && this.#stateOf(entry) !== 'changed';
   }
 
   /** The fresh value, or the result of `load`, which must throw when the source is unavailable. */
@@ -111,21 +120,25 @@ export class OutageCache<Value> {
     return this.#calls.get(key, () => this.#load(key, load));
   }
 
-  /** Whether the last answer for the key is usable during an outage, however old it is. */
+  /** Whether there is an answer for the key, however old it is, that is not kept apart. */
   knows(key: string): boolean {
-    return this.#entries.has(key);
+    return this.#entries.get(key) !== undefined;
   }
 
   /** Whether any entry could be used during an outage. */
   get coversOutage(): boolean {
-    return this.#entries.values().some((entry) => this.#coversOutage(entry));
+    return Iterator.from(this.#entries.values()).some((entry) => this.#coversOutage(entry));
   }
 
   #keep(key: string, entry: Entry<Value>): void {
-    const survives = this.#options.survivesOutage?.(entry.value) ?? true;
-    const [home, other] = survives ? [this.#entries, this.#passing] : [this.#passing, this.#entries];
+    const isApart = this.#options.isApart?.(entry.value) ?? !this.#survivesOutage(entry);
+    const [home, other] = isApart ? [this.#others, this.#entries] : [this.#entries, this.#others];
     home.set(key, entry);
     other.delete(key);
+  }
+
+  #survivesOutage({ value }: Entry<Value>): boolean {
+    return this.#options.survivesOutage?.(value) ?? true;
   }
 
   async #load(key: string, load: () => Promise<Value>): Promise<Value> {
@@ -141,8 +154,9 @@ export class OutageCache<Value> {
       return value;
     } catch (error) {
       // The source's own answer, such as 404 of a deleted agent, replaces the value for outages too.
-      if (isRefusal(error) && !this.#options.isOutage(error)) this.#entries.delete(key);
-      const entry = this.#entries.get(key);
+      if (isRefusal(error) && !this.#options.isOutage(error))
+        for (const entries of [this.#entries, this.#others]) entries.delete(key);
+      const entry = this.#find(key);
       const usable = entry !== undefined && this.#options.isOutage(error) && this.#coversOutage(entry);
       if (!usable) throw error;
       entry.graceUntil = Math.min(monotonicMs() + retryAfterMs, entry.currentAt + this.#options.outageMs);
@@ -159,12 +173,37 @@ function isRefusal(error: unknown): boolean {
 /** Overhead of an entry in bytes, without key and value. */
 const entryBytes = 200;
 
-function createEntries<Value>({ max, size }: OutageCacheOptions<Value>): LRUCache<string, Entry<Value>> {
+interface Entries<Value> {
+  get(key: string): Entry<Value> | undefined;
+  set(key: string, entry: Entry<Value>): unknown;
+  delete(key: string): unknown;
+  values(): Iterable<Entry<Value>>;
+}
+
+function createEntries<Value>({ max, size, tenantOf }: OutageCacheOptions<Value>): Entries<Value> {
   if (size === undefined) return new LRUCache(atMost(max));
+  const leastBytes = Math.floor(size.maxBytes / max);
+  if (tenantOf !== undefined) return entriesOfTenants(size, { leastBytes, tenantOf });
   return new LRUCache({
     maxSize: size.maxBytes,
     // With the least that an entry counts for, `max` entries fill the bytes.
     sizeCalculation: ({ value }, key) =>
-      Math.max(entryBytes + 2 * key.length + size.bytesOf(value), Math.floor(size.maxBytes / max)),
+      Math.max(entryBytes + 2 * key.length + size.bytesOf(value), leastBytes),
   });
+}
+
+function entriesOfTenants<Value>(
+  { maxBytes, bytesOf }: NonNullable<OutageCacheOptions<Value>['size']>,
+  { leastBytes, tenantOf }: { leastBytes: number; tenantOf: (key: string) => string },
+): Entries<Value> {
+  const entries = new TenantCache<Entry<Value>>({
+    ...{ maxBytes, maxBytesPerTenant: maxBytes },
+    bytesOf: ({ value }) => Math.max(bytesOf(value), leastBytes),
+  });
+  return {
+    get: (key) => entries.get(tenantOf(key), key),
+    set: (key, entry) => entries.set(tenantOf(key), key, entry),
+    delete: (key) => entries.delete(tenantOf(key), key),
+    values: () => entries.values(),
+  };
 }

@@ -32,6 +32,10 @@ export class TenantCache<Value> {
     return this.#bytes;
   }
 
+  *values(): Generator<Value> {
+    for (const { entries } of this.#tenants.values()) for (const { value } of entries.values()) yield value;
+  }
+
   get(tenantId: string, key: string): Value | undefined {
     const entries = this.#tenants.get(tenantId)?.entries;
     const entry = entries?.get(key);
@@ -44,7 +48,7 @@ export class TenantCache<Value> {
   /** Keeps a value, unless it is larger than the part of a tenant. */
   set(tenantId: string, key: string, value: Value): void {
     const { maxBytes, maxBytesPerTenant, bytesOf } = this.#options;
-    this.#remove(tenantId, key);
+    this.delete(tenantId, key);
     const bytes = entryBytes + 2 * key.length + bytesOf(value);
     if (bytes > maxBytesPerTenant) return;
     this.#makeRoom(tenantId, maxBytesPerTenant - bytes);
@@ -73,10 +77,10 @@ export class TenantCache<Value> {
 
   #removeOldest(tenantId: string): void {
     const [oldest] = this.#tenants.get(tenantId)?.entries.keys() ?? [];
-    if (oldest !== undefined) this.#remove(tenantId, oldest);
+    if (oldest !== undefined) this.delete(tenantId, oldest);
   }
 
-  #remove(tenantId: string, key: string): void {
+  delete(tenantId: string, key: string): void {
     const held = this.#tenants.get(tenantId);
     const entry = held?.entries.get(key);
     if (held === undefined || entry === undefined) return;

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { AppError } from '@gatehouse/kit/errors';
 import type { DirectoryUser as SentUser, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
@@ -30,6 +30,10 @@ function directory() {
   return { state, changes, users };
 }
 
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
 const ada = { id: 'u1', userId: 'ada', blocked: false, groups: [{ id: 'g1', name: 'Engineering' }] };
 
 describe('a directory of users', () => {
@@ -44,7 +48,7 @@ describe('a directory of users', () => {
     expect(await users.idOf('t2', 'ada')).toBe('ada');
   });
 
-  it.each(['u1', 'g1', 'name'])('forgets a user when %s changes', async (subject) => {
+  it.each(['u1', 'g1', 't1', 'name'])('forgets a user when %s changes', async (subject) => {
     const { state, changes, users } = directory();
     state.users.set('t1 ada', ada);
     changes.start();
@@ -60,6 +64,24 @@ describe('a directory of users', () => {
     } finally {
       await changes.stop();
     }
+  });
+
+  it('has memory for users that names outside the directory do not use, nor other tenants', async () => {
+    // Answers stay fresh.
+    jest.spyOn(performance, 'now').mockReturnValue(1_000_000);
+    const { state, users } = directory();
+    state.users.set('t1 ada', ada);
+    await users.find('t1', 'ada');
+    // More than the memory of each kind holds.
+    const groups = Array.from({ length: 100 }, (_, index) => ({ id: `g${index}`, name: 'x'.repeat(256) }));
+    for (let index = 0; index < 700; index += 1) state.users.set(`t2 u${index}`, { ...ada, groups });
+    for (let index = 0; index < 50_000; index += 1) await users.find(index < 700 ? 't2' : 't1', `u${index}`);
+    const asked = state.asked.length;
+    await users.find('t1', 'ada');
+    expect(state.asked).toHaveLength(asked);
+    await users.find('t1', 'u700');
+    await users.find('t2', 'u0');
+    expect(state.asked).toHaveLength(asked + 2);
   });
 
   it('throws what the tenant service throws for a name that it does not know', async () => {

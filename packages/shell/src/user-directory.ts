@@ -33,8 +33,9 @@ const outageMs = 5 * 60_000;
 
 /**
  * The meaning of names of users, for tenants with a directory. Answers are 3.5 s old at most while the watch knows the
- * changes, and count for five minutes during an outage of the tenant service. Tenants take turns at look-ups: clients can
- * make up any number of names.
+ * changes, and count for five minutes during an outage of the tenant service. Clients can make up any number of names: so
+ * tenants take turns at look-ups, names outside the directory have memory of their own, and a tenant with many names
+ * evicts its own.
  */
 export class UserDirectory {
   readonly #peer: RpcClient<TenantServiceClient>;
@@ -45,7 +46,7 @@ export class UserDirectory {
     this.#peer = peer;
     this.#cache = new OutageCache<Answer>({
       ...{ max: 100_000, freshMs: 3_000, outageMs, isOutage },
-      size: { maxBytes: 32 * 1024 * 1024, bytesOf },
+      ...{ size: { maxBytes: 32 * 1024 * 1024, bytesOf }, tenantOf, isApart: (answer) => answer === null },
       watch: { changes, longestMs: outageMs, subjectsOf },
     });
   }
@@ -89,11 +90,19 @@ function active(answer: Answer): DirectoryUser | null {
   throw new AppError('user_blocked', 'The user of this request is blocked in this tenant.');
 }
 
-/** The name itself, since it may come to mean another user; and the user with the groups. */
+/**
+ * The name itself, since it may come to mean another user; and the user with the groups. The tenant stands for all of them
+ * in changes listed by the previous release.
+ */
 function subjectsOf(answer: Answer, key: string): readonly string[] {
   const [tenantId = '', folded = ''] = JSON.parse(key) as string[];
-  const subject = hash('sha256', `${tenantId} ${folded}`);
-  return answer === null ? [subject] : [subject, answer.id, ...answer.groups.map(({ id }) => id)];
+  const subjects = [tenantId, hash('sha256', `${tenantId} ${folded}`)];
+  return answer === null ? subjects : [...subjects, answer.id, ...answer.groups.map(({ id }) => id)];
+}
+
+/** The first part of a key, as JSON. */
+function tenantOf(key: string): string {
+  return key.slice(0, key.indexOf(','));
 }
 
 function bytesOf(answer: Answer): number {

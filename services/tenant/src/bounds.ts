@@ -32,8 +32,11 @@ export const maxWaitingUses = 50_000;
 export const usesPerWrite = 1_000;
 /** A caller of ListChanges starts over after a longer silence. Changes stay for ten times as long. */
 export const longestSilenceSeconds = 60;
-/** A caller of ListChanges starts over beyond it. */
-export const maxChanges = 10_000;
+/** A caller of ListChanges starts over beyond these: the changes since its position, and their subjects. */
+export const maxChanges = 100_000;
+export const maxChangedSubjects = 10_000;
+/** Beyond it, ListChanges lists the tenant in place of its keys, users, groups and names. */
+export const maxSubjectsOfTenant = 1_000;
 /** Provider keys of a tenant; more are refused. Each call of chat for its settings carries all of them. */
 export const maxProviderKeys = 100;
 /** New provider keys of a tenant; more are refused. The provider is asked about each by the platform. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
 import { createPool } from '@gatehouse/pg/pool';
@@ -103,6 +104,47 @@ describe('ListChanges', () => {
       expect(await list(lost)).toMatchObject({ startsOver: true, subjects: [] });
     }
     expect((await list(position)).startsOver).toBe(false);
+  });
+
+  it('lists a tenant in place of more than 1,000 of its users, and others as they are', async () => {
+    const [other, subject] = [await service.makeTenant(), newId()];
+    const insert = (count: number) =>
+      service.rows(
+        `insert into tenant.changes (tenant_id, subject) select $1, gen_random_uuid() from generate_series(1, $2)`,
+        [tenant.id, count],
+      );
+    const { position: start } = await list();
+    await insert(1_000);
+    const { position, subjects } = await list(start);
+    expect(subjects).toHaveLength(1_000);
+    await insert(1);
+    await service.rows('insert into tenant.changes (tenant_id, subject) values ($1, $2)', [
+      other.id,
+      subject,
+    ]);
+    expect((await list(position)).subjects).toHaveLength(2);
+    const { subjects: all, tenantIds, startsOver } = await list(start);
+    expect(startsOver).toBe(false);
+    const pairs = all.map((each, index) => [each, tenantIds[index]]);
+    expect(pairs.toSorted()).toEqual(
+      [
+        [tenant.id, tenant.id],
+        [subject, other.id],
+      ].toSorted(),
+    );
+  });
+
+  it('starts over beyond 10,000 subjects, and not because of many of one tenant', async () => {
+    const { position } = await list();
+    await service.rows(
+      `insert into tenant.changes (tenant_id, subject) select $1, gen_random_uuid() from generate_series(1, 20000)`,
+      [tenant.id],
+    );
+    expect(await list(position)).toMatchObject({ startsOver: false, subjects: [tenant.id] });
+    await service.rows(
+      `insert into tenant.changes (tenant_id) select gen_random_uuid() from generate_series(1, 10000)`,
+    );
+    expect(await list(position)).toMatchObject({ startsOver: true, subjects: [], tenantIds: [] });
   });
 
   it('forgets changes after ten minutes, some at a time', async () => {

@@ -1,7 +1,7 @@
 import type { Rpc } from '@gatehouse/grpc/rpc';
 import { Batched } from '@gatehouse/kit/batched';
 import type { ListChangesRequest, ListChangesResponse } from '@gatehouse/proto/tenant/v1/tenant';
-import { longestSilenceSeconds, maxChanges } from '../bounds.ts';
+import { longestSilenceSeconds, maxChangedSubjects, maxChanges, maxSubjectsOfTenant } from '../bounds.ts';
 import type { ChangesSince, ChangeSystemStore } from './change-system-store.ts';
 
 /** A place in the order of commits, as callers hold it. Any replica continues from it. */
@@ -18,7 +18,7 @@ export function listChanges(
   const finder = new Batched((positions: readonly (Position | null)[]) =>
     changes.since(
       positions.map((position) => position?.snapshot ?? null),
-      maxChanges + 1,
+      { changes: maxChanges + 1, subjects: maxChangedSubjects + 1, subjectsOfTenant: maxSubjectsOfTenant },
     ),
   );
   return {
@@ -26,22 +26,23 @@ export function listChanges(
     handle: async ({ position: text }) => {
       const position = parsePosition(text);
       const changes = await finder.get(position);
-      const { subjects, server, at, snapshot } = changes;
+      const { server, at, snapshot } = changes;
       const startsOver = position === null || isLost(position, changes);
+      const subjects = startsOver ? [] : changes.subjects;
       return {
         position: `${server} ${at} ${snapshot}`,
         startsOver,
-        subjects: startsOver ? [] : [...new Set(subjects)],
+        subjects: subjects.map(({ subject }) => subject),
+        tenantIds: subjects.map(({ tenantId }) => tenantId),
       };
     },
   };
 }
 
 /** Whether the changes since a position may be incomplete. */
-function isLost(position: Position, { server, at, subjects }: ChangesSince): boolean {
-  return (
-    position.server !== server || at - position.at > longestSilenceSeconds || subjects.length > maxChanges
-  );
+function isLost(position: Position, { server, at, changes, subjects }: ChangesSince): boolean {
+  const isLate = position.server !== server || at - position.at > longestSilenceSeconds;
+  return isLate || changes > maxChanges || subjects.length > maxChangedSubjects;
 }
 
 /** Null for an invalid position, like the text of a first call. */

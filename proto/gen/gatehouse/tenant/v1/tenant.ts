@@ -128,15 +128,18 @@ export interface ListChangesResponse {
   position: string;
   /**
    * Whether changes since the position of the request may be missing: it was empty, is older than a minute or of a
-   * database server that has ended, or there were more than 10,000 changes.
+   * database server that has ended, or there were more than 100,000 changes, or 10,000
+   * subjects.
    */
   startsOver: boolean;
   /**
    * The 16 characters between the first two underscores of the text of a changed key; the UUID of a tenant whose settings
    * have changed, or of a changed user or group; the hexadecimal SHA-256 of tenant, space and lower-case name for a name
-   * that means another user now.
+   * that means another user now. In place of more than 1,000 keys, users, groups and names of a tenant: the tenant.
    */
   subjects: string[];
+  /** The tenant of each subject; empty for a key of an owner. Absent from the previous release. */
+  tenantIds: string[];
 }
 
 export interface AuthenticateRequest {
@@ -1130,7 +1133,7 @@ export const ListChangesRequest: MessageFns<ListChangesRequest> = {
 };
 
 function createBaseListChangesResponse(): ListChangesResponse {
-  return { position: "", startsOver: false, subjects: [] };
+  return { position: "", startsOver: false, subjects: [], tenantIds: [] };
 }
 
 export const ListChangesResponse: MessageFns<ListChangesResponse> = {
@@ -1143,6 +1146,9 @@ export const ListChangesResponse: MessageFns<ListChangesResponse> = {
     }
     for (const v of message.subjects) {
       writer.uint32(26).string(v!);
+    }
+    for (const v of message.tenantIds) {
+      writer.uint32(34).string(v!);
     }
     return writer;
   },
@@ -1182,6 +1188,14 @@ export const ListChangesResponse: MessageFns<ListChangesResponse> = {
             }
 
             message.subjects.push(reader.string());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.tenantIds.push(reader.string());
             continue;
           }
         }
