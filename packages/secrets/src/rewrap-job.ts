@@ -5,6 +5,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from './key-ring.ts';
 import {
   SealedValueSystemStore,
+  type HashColumn,
   type SealedColumn,
   type SealedValue,
 } from './store/sealed-value-system-store.ts';
@@ -12,6 +13,8 @@ import {
 export interface RewrapOptions {
   service: string;
   columns: readonly SealedColumn[];
+  /** Columns with hashes by keys of the ring, which are counted: no other key can make them again. */
+  hashes?: readonly HashColumn[];
   system: Pool;
   app?: Pool | undefined;
   keyRing: KeyRing;
@@ -20,7 +23,7 @@ export interface RewrapOptions {
 }
 
 /** The pools and the key ring of a service, and its columns with values living longer than a day. */
-export type Sealed = Pick<RewrapOptions, 'columns' | 'system' | 'app' | 'keyRing'>;
+export type Sealed = Pick<RewrapOptions, 'columns' | 'hashes' | 'system' | 'app' | 'keyRing'>;
 
 /** The job of a service to wrap its sealed values again. */
 export function rewrapValues(
@@ -52,7 +55,7 @@ export class RewrapJob {
     this.#gauge = gauge(
       options.registry,
       'gatehouse_sealed_values',
-      'Values that a key of the ring has sealed which is no longer its first, counted every hour; the same in every replica',
+      'Values that a key of the ring has sealed or hashed which is no longer its first, counted every hour; the same in every replica',
       ['table', 'key_id'],
     );
   }
@@ -88,13 +91,15 @@ export class RewrapJob {
     return seen > 0;
   }
 
-  /** Counts the values each old key has wrapped. */
+  /** Counts the values each old key has wrapped or hashed. */
   async count(): Promise<void> {
-    const { columns, keyRing } = this.#options;
+    const { columns, hashes = [], keyRing } = this.#options;
     for (const { keyId, prefix } of keyRing.stalePrefixes) {
       const counts = new Map<string, number>();
-      for (const place of columns)
-        counts.set(place.table, (counts.get(place.table) ?? 0) + (await this.#store.count(place, prefix)));
+      const add = (table: string, count: number): unknown =>
+        counts.set(table, (counts.get(table) ?? 0) + count);
+      for (const place of columns) add(place.table, await this.#store.count(place, prefix));
+      for (const place of hashes) add(place.table, await this.#store.countHashes(place, keyId));
       for (const [table, count] of counts) this.#gauge.set({ table, key_id: keyId }, count);
     }
   }

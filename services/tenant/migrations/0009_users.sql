@@ -87,6 +87,8 @@ create table tenant.user_names (
 alter table tenant.user_names alter column folded set statistics 0;
 alter table tenant.user_names alter column alias set statistics 0;
 create index user_names_person_id_idx on tenant.user_names (person_id);
+-- The hashes, which are counted by key.
+create index user_names_hash_idx on tenant.user_names (folded) where folded >= '§';
 
 alter table tenant.user_names enable row level security;
 alter table tenant.user_names force row level security;

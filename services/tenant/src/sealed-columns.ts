@@ -1,9 +1,10 @@
 import { contextOfCounterKey } from '@gatehouse/secrets/counter-key';
 import { contextOfProviderKey } from '@gatehouse/secrets/provider-key';
 import { rewrapValues, type Sealed } from '@gatehouse/secrets/rewrap-job';
-import type { SealedColumn } from '@gatehouse/secrets/store/sealed-value-system-store';
+import type { HashColumn, SealedColumn } from '@gatehouse/secrets/store/sealed-value-system-store';
 import type { Shell } from '@gatehouse/shell/shell';
 import { contextOfLogin } from './sessions/login.ts';
+import { hashMark } from './users/user.ts';
 
 /** Columns with sealed values that live longer than a day. */
 export const sealedColumns: readonly SealedColumn[] = [
@@ -16,7 +17,10 @@ export const sealedColumns: readonly SealedColumn[] = [
   })),
 ];
 
+/** Blocks of deleted users. */
+export const hashColumns: readonly HashColumn[] = [{ table: 'user_names', column: 'folded', mark: hashMark }];
+
 /** The job that wraps them again with another key once there is one. */
-export function rewrapColumns(shell: Shell, sealed: Omit<Sealed, 'columns'>) {
-  return rewrapValues(shell, { ...sealed, columns: sealedColumns });
+export function rewrapColumns(shell: Shell, sealed: Omit<Sealed, 'columns' | 'hashes'>) {
+  return rewrapValues(shell, { ...sealed, columns: sealedColumns, hashes: hashColumns });
 }

@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { PutUser, User } from '@gatehouse/contract/users';
-import type { ResolveUserResponse } from '@gatehouse/proto/tenant/v1/tenant';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
+import type { ResolveUserResponse } from '@gatehouse/proto/tenant/v1/tenant';
+import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import { eventually } from '@gatehouse/test/eventually';
+import { testRewrapJob } from '@gatehouse/test/rewrap-job';
 import type { Answer } from '@gatehouse/test/service-under-test';
+import { hashColumns } from '../src/sealed-columns.ts';
 import { UserStore, type UserFilter } from '../src/users/user-store.ts';
 import { TenantServiceUnderTest, type AnswerBody, type TestTenant } from './tenant-service.ts';
 
@@ -300,6 +303,27 @@ describe('a blocked user', () => {
     expect(await resolve('kim')).toMatchObject({ blocked: true });
     expect(await resolve('lea')).toBeUndefined();
   });
+});
+
+it('blocks of deleted users are counted by the keys of their hashes', async () => {
+  const { url } = service.database;
+  const system = createPool({ url, role: 'tenant_system', max: 1, log: createLogger('test', 'silent') });
+  const keyRing = KeyRing.parse(`${newKeyRing('added')},${service.identity.keyRing}`);
+  const { left } = testRewrapJob({
+    ...{ service: 'tenant', columns: [], hashes: hashColumns },
+    system,
+    keyRing,
+  });
+  const counted = async (): Promise<number> => (await left())['user_names'] ?? 0;
+  const before = await counted();
+  await put('nia', { aliases: ['nia@example.com'], status: 'blocked' });
+  expect(await counted()).toBe(before);
+  await call('DELETE', 'nia');
+  expect(await counted()).toBe(before + 2);
+  // The first request that names the user again has the name stored.
+  await put('nia', { aliases: ['nia@example.com'] });
+  expect(await counted()).toBe(before);
+  await system.end();
 });
 
 describe('the audit log', () => {

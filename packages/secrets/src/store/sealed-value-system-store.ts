@@ -15,6 +15,14 @@ export interface SealedColumn {
   context: (row: Pick<SealedValue, 'id' | 'tenantId' | 'also'>) => string;
 }
 
+/** A column with hashes as `KeyRing.hashes` returns them, after a mark. It has an index of texts from the mark on. */
+export interface HashColumn {
+  table: string;
+  /** In the collation "C". */
+  column: string;
+  mark: string;
+}
+
 /** A value, by its beginning. */
 export interface SealedValue {
   place: SealedColumn;
@@ -60,6 +68,16 @@ export class SealedValueSystemStore {
       [prefix],
     );
     return rows[0]?.count ?? 0;
+  }
+
+  /** The number of hashes by a key. */
+  async countHashes({ table, column, mark }: HashColumn, keyId: string): Promise<number> {
+    const { count } = await this.#system.one<{ count: number }>(
+      `select count(*)::integer as count from ${this.#service}.${table}
+       where ${column} >= '${mark}' and starts_with(${column}, $1)`,
+      [`${mark}${keyId}:`],
+    );
+    return count;
   }
 
   /** Replaces the beginning of a value unless it has changed meanwhile. */

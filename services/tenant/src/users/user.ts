@@ -71,7 +71,7 @@ export function foldedName(name: string): string {
 }
 
 /** Before hashes in place of names: no name has this character. */
-const hashMark = '\u00a7';
+export const hashMark = '\u00a7';
 
 /**
  * The name under which the block of a deleted user is found: hashes with each key of the ring, the current one first. A
