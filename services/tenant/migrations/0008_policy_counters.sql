@@ -27,7 +27,7 @@ alter table tenant.policy_counters alter column user_id set statistics 0;
 alter table tenant.policy_counters alter column value set statistics 0;
 create index policy_counters_removable_at_idx on tenant.policy_counters (removable_at);
 create index policy_counters_policy_id_idx on tenant.policy_counters (policy_id, tenant_id, value);
-create index policy_counters_user_id_idx on tenant.policy_counters (tenant_id, user_id) where user_id is not null;
+create index policy_counters_user_id_idx on tenant.policy_counters (tenant_id, user_id, id) where user_id is not null;
 
 alter table tenant.policy_counters enable row level security;
 alter table tenant.policy_counters force row level security;
@@ -52,4 +52,4 @@ grant delete on tenant.limit_holds to tenant_system;
 -- How many counters a tenant has, and each of its keys has opened.
 alter table tenant.limit_uses drop constraint limit_uses_resource_check;
 alter table tenant.limit_uses add constraint limit_uses_resource_check
-  check (resource in ('requests', 'tokens', 'concurrency', 'budget', 'counts', 'counters'));
+  check (resource in ('requests', 'tokens', 'concurrency', 'budget', 'counts', 'counters')) not valid;

@@ -219,3 +219,6 @@ where role = 'admin' and revoked_at is null and not 'users.write' = any(scopes)
   and scopes @> '{chat,agents.read,agents.write,memory.read,memory.write,analytics.read,cookies.write,channels.read,channels.write,mcp.write,webhooks.write,keys.write,transfers.write}';
 alter table tenant.api_keys force row level security;
 alter table tenant.changes force row level security;
+
+-- In another transaction than the one that adds it: leases go on meanwhile.
+alter table tenant.limit_uses validate constraint limit_uses_resource_check;

@@ -24,7 +24,10 @@ export class CounterSystemStore extends Store {
     });
   }
 
-  /** Has the counters of some deleted policies deleted by the next round. Returns whether there may be more. */
+  /**
+   * Has the counters of some deleted policies deleted by the next round. Rows in use are left for the next one. Returns
+   * whether there may be more.
+   */
   async endDeleted(): Promise<boolean> {
     const ended = await this.pool.count(
       // Walks from policy to policy: one may have a million counters.
@@ -39,9 +42,10 @@ export class CounterSystemStore extends Store {
        update tenant.policy_counters set removable_at = '-infinity' where ctid = any (array (
          select c.ctid from counted cross join lateral (
            select ctid from tenant.policy_counters
-           where policy_id = counted.policy_id and removable_at > '-infinity' limit $1
-         ) c
-         where not exists (select from tenant.policies p where p.id = counted.policy_id) limit $1))`,
+           where policy_id = counted.policy_id and removable_at > '-infinity'
+             and not exists (select from tenant.policies p where p.id = counted.policy_id)
+           limit $1 for update skip locked
+         ) c limit $1))`,
       [cleanUpRows],
     );
     return ended === cleanUpRows;

@@ -23,7 +23,7 @@ interface SpentCounter {
 
 /**
  * The alerts for budgets of policies at their percentages, each once in a window, which are noted as published. Overrides
- * of groups do not count: the groups of a settled run are not known. The rows are locked.
+ * of groups do not count: the groups of a settled run are not known. The caller has locked the rows.
  */
 export async function publishCounterThresholds(
   db: Queryable,

@@ -23,7 +23,7 @@ import {
 } from './lease-store.ts';
 import { findLimitRows, readLimits } from './limit-store.ts';
 import { openCounters } from './counter-opening-store.ts';
-import { chargeCounters } from './policy-counter-store.ts';
+import { chargeCounters, lockBudgets } from './policy-counter-store.ts';
 
 /** Costs of runs reserved for by one holder. */
 export interface Settlement {
@@ -122,6 +122,7 @@ export class LeaseSystemStore extends Store {
     const subjectIds = [...new Set(charges.map((charge) => charge.subjectId))];
     if (subjectIds.length === 0) return;
     await findLimitRows(db, subjectIds, { kinds: ['budget'], lock: 'for update' });
+    await lockBudgets(db, tenantId, subjectIds);
     await chargeBudgets(db, tenantId, charges);
     await chargeCounters(db, tenantId, charges);
     await chargeHolds(db, charges);

@@ -165,6 +165,19 @@ export async function updateCounters(db: Queryable, leases: readonly CounterLeas
   );
 }
 
+/** Locks the budgets of counters in all their windows, in the order in which rows are locked. */
+export async function lockBudgets(
+  db: Queryable,
+  tenantId: string,
+  counterIds: readonly string[],
+): Promise<void> {
+  await db.query(
+    `select from tenant.policy_counters where id = any ($1::uuid[]) and resource = 'budget' and tenant_id = $2
+     order by id, window_start for update`,
+    [counterIds, tenantId],
+  );
+}
+
 /** Charges costs to budgets of counters, each in the window of its reservation. One removed meanwhile counts nothing. */
 export async function chargeCounters(
   db: Queryable,
@@ -194,13 +207,26 @@ export async function chargeCounters(
   );
 }
 
-/** Replaces a user in the values of counters, which go on counting, by their ids, which are digests. */
+const forgottenAtOnce = 1_000;
+
+/**
+ * Replaces a user in the values of counters, which go on counting, by their ids, which are digests. A user may have as many
+ * as the tenant; rows are locked in their order.
+ */
 export async function forgetCounterUser(
   db: Queryable,
   { tenantId, userId }: { tenantId: string; userId: string },
 ): Promise<void> {
-  await db.query(
-    `update tenant.policy_counters set value = id::text, user_id = null where tenant_id = $1 and user_id = $2`,
-    [tenantId, userId],
-  );
+  for (let forgotten = 1; forgotten > 0;) {
+    const { rowCount } = await db.query(
+      `update tenant.policy_counters c set value = c.id::text, user_id = null
+       from (
+         select id, resource, window_start from tenant.policy_counters where tenant_id = $1 and user_id = $2
+         order by id, resource, window_start limit $3 for update
+       ) as l
+       where c.id = l.id and c.resource = l.resource and c.window_start = l.window_start and c.tenant_id = $1`,
+      [tenantId, userId, forgottenAtOnce],
+    );
+    forgotten = rowCount ?? 0;
+  }
 }
