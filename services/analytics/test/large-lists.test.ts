@@ -18,15 +18,19 @@ afterAll(() => harness.stop());
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
-describe('following runs with large previews and many calls', () => {
+describe('following runs with large previews, many calls and many groups', () => {
   const tenantId = newId();
   const long = '漢'.repeat(256);
   const text = '漢'.repeat(10_000);
   const calls = Array.from({ length: 40 }, () =>
     makeCall({ model: long, provider: long, upstream_model: long }),
   );
+  const groups = Array.from(
+    { length: 100 },
+    (_, index) => `${long.slice(3)}${String(index).padStart(3, '0')}`,
+  );
   const makeRun = (): ReturnType<typeof makeEnd> =>
-    makeEnd({ tenant_id: tenantId, input_preview: text, output_preview: text, spans: calls });
+    makeEnd({ tenant_id: tenantId, input_preview: text, output_preview: text, spans: calls, groups });
   const ids: string[] = [];
   beforeAll(async () => {
     for (let batch = 0; batch < 4; batch += 1) {

@@ -11,7 +11,7 @@ export const traceColumns = `id, status, operation, channel, dialect, client, tr
   error_message, output_preview, groups`;
 
 /** The possibly large columns, besides the spans. */
-export const largeColumns = ['input_preview', 'output_preview', 'error_message'];
+export const largeColumns = ['input_preview', 'output_preview', 'error_message', 'groups::text'];
 
 export interface ChangeFilter {
   agentId: string | null;
