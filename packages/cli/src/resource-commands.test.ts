@@ -64,6 +64,18 @@ it.each([
 });
 
 it.each([
+  ['owner usage --profile second --by tenant', '/internal/v1/owner/usage/summary?group_by=tenant'],
+  ['owner --profile second costs', '/internal/v1/owner/costs/summary'],
+  ['owner usage summary --profile second', '/internal/v1/owner/usage/summary'],
+  ['agents --profile second list', '/v1/agents'],
+])('%s takes the shared options', async (line, path) => {
+  answer = '{"data": [], "groups": []}';
+  const { code, error } = await person.run(line.split(' '));
+  expect([code, error]).toEqual([0, '']);
+  expect(asked).toEqual([`Bearer two ${path}`]);
+});
+
+it.each([
   ['channels list --json', '/v1/channels/instances'],
   ['channels instances list --json', '/v1/channels/instances'],
   ['channels get abc --json', '/v1/channels/instances/abc'],

@@ -121,9 +121,12 @@ export function takeOptionsBefore(command: Command): void {
   }
 }
 
-/** The command of this name below another one, possibly made for an operation already. */
+/**
+ * The command of this name below another one, possibly made for an operation already. A group takes the shared options for
+ * the commands below it.
+ */
 export function subcommand(parent: Command, name: string): Command {
-  return parent.commands.find((command) => command.name() === name) ?? parent.command(name);
+  return parent.commands.find((command) => command.name() === name) ?? addShared(parent.command(name));
 }
 
 export function addShared(command: Command): Command {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Context, SharedOptions } from '../context.ts';
 import type { Operation } from '../operations.ts';
-import { addShared, addSince, optionOf, queryOf, withQuery } from '../resource-commands.ts';
+import { addSince, optionOf, queryOf, subcommand, withQuery } from '../resource-commands.ts';
 
 interface SummaryGroup {
   key: Record<string, string | null>;
@@ -22,18 +22,19 @@ interface Summary {
 const shortNames: Record<string, string> = { group_by: 'by', agent_id: 'agent' };
 
 /**
- * `usage` and `costs`, with the filters, defaults and descriptions of the contract. Figures come from the API: they are
+ * `usage` and `costs`, also of `owner`, with the filters, defaults and descriptions of the contract. Figures come from the API: they are
  * neither added up nor rounded here.
  */
 export function addReports(program: Command, context: Context, operations: readonly Operation[]): void {
-  for (const name of ['usage', 'costs']) {
-    const operation = operations.find(({ id }) => id === `${name}.summary`);
+  for (const words of [['usage'], ['costs'], ['owner', 'usage'], ['owner', 'costs']]) {
+    const operation = operations.find(({ id }) => id === `${words.join('.')}.summary`);
     if (operation === undefined) continue;
-    const command = addShared(program.command(name))
+    const command = words
+      .reduce(subcommand, program)
       // Options behind `costs export` are those of the export.
       .enablePositionalOptions()
       .description(operation.summary)
-      .addHelpText('after', `\nExample:\n  gatehouse ${name} --by day,model --since 7d\n`);
+      .addHelpText('after', `\nExample:\n  gatehouse ${words.join(' ')} --by day,model --since 7d\n`);
     for (const parameter of operation.queryParameters)
       command.addOption(optionOf(parameter, shortNames[parameter.name]));
     addSince(command, operation.queryParameters);

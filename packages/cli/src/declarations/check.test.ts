@@ -14,17 +14,19 @@ interface Received {
 let person: CommandLine;
 let server: Server;
 let received: Received[];
-/** Answers everything but lists, which are empty. */
+/** Answers lists, which are empty by default. */
+let list: () => { status: number; body: unknown };
+/** Answers everything else. */
 let answer: (request: Received) => { status: number; body: unknown };
 beforeEach(async () => {
   received = [];
+  list = () => ({ status: 200, body: { data: [] } });
   server = createServer((request, response) => {
     void (async () => {
       const { method = '', url = '' } = request;
       const body: unknown = method === 'GET' ? null : await json(request);
       if (method !== 'GET') received.push({ method, url, body });
-      const { status, body: reply } =
-        method === 'GET' ? { status: 200, body: { data: [] } } : answer({ method, url, body });
+      const { status, body: reply } = method === 'GET' ? list() : answer({ method, url, body });
       response.writeHead(status).end(JSON.stringify(reply));
     })();
   });
@@ -38,10 +40,12 @@ afterEach(async () => {
   await person.remove();
 });
 
-function apply(input: string): Promise<Ran> {
+const apply = (input: string): Promise<Ran> => run('apply', input);
+
+function run(command: 'apply' | 'plan', input: string): Promise<Ran> {
   const { port } = server.address() as AddressInfo;
   const environment = { GATEHOUSE_URL: `http://127.0.0.1:${port}`, GATEHOUSE_API_KEY: 'one' };
-  return person.run(['apply', '-f', '-'], { input, environment });
+  return person.run([command, '-f', '-'], { input, environment });
 }
 
 const refused = (code: string, param: string | null, status = 400) => ({
@@ -93,6 +97,28 @@ channels: [{ name: Desk, agent: a, type: generic }]
   expect(error).toContain('--secrets-file');
   answer = () => refused('invalid_value', 'type');
   expect((await apply(declared)).error).toContain('standard input:2: channels Desk: invalid_value: No.');
+});
+
+it('a channel that is still to be created is no mistake of deliver_to', async () => {
+  answer = ({ body }) =>
+    ((body as { deliver_to?: unknown }).deliver_to ?? null)
+      ? refused('invalid_value', 'deliver_to.channel_instance_id')
+      : { status: 201, body: {} };
+  const { code, out, error } = await run(
+    'plan',
+    `agents: [{ key: a, model: m }]
+channels: [{ name: Desk, agent: a, type: generic }]
+endpoints: [{ name: Alerts, agent: a, scheme: standard, deliver_to: { channel: Desk, conversation: '1' } }]
+`,
+  );
+  expect([code, error]).toEqual([3, '']);
+  expect(out).toContain('+ create endpoints Alerts');
+});
+
+it('a list that the key may not read is named', async () => {
+  list = () => ({ ...refused('scope_missing', null, 403) });
+  const { code, error } = await run('plan', 'users: [{ user_id: ada }]\npolicies: [{ name: p }]');
+  expect([code, error]).toEqual([1, "scope_missing: users can't be read. No.\n"]);
 });
 
 it.each([401, 500])('an error %i of one check ends the plan, with its declaration', async (status) => {

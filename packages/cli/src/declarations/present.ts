@@ -39,12 +39,13 @@ export async function readPresent(
   for (const kind of kinds) {
     const declarations = declarationsOf(kind.name);
     if (declarations.length === 0 && isNeeded[kind.name] !== true) continue;
-    if (kind.isPut) {
-      present.set(kind, await byDeclaredName(client, kind, declarations));
-      continue;
-    }
-    const resources = await client.all<Members>({ method: 'GET', path: `${kind.path}?limit=200` });
-    present.set(kind, byIdentity(kind, resources));
+    const things = kind.isPut ? byDeclaredName(client, kind, declarations) : allOf(client, kind);
+    present.set(
+      kind,
+      await things.catch((error: unknown) => {
+        throw error instanceof ApiError ? kindRefusal(kind, error) : error;
+      }),
+    );
   }
   await addUsersOfPolicies(client, declarationsOf('policies'), present);
   return present;
@@ -79,6 +80,15 @@ async function userNamed(client: ApiClient, kind: Kind, name: string): Promise<M
     if (error instanceof ApiError && error.code === 'scope_missing') return null;
     throw error;
   });
+}
+
+/** A refusal to show things, with their kind. */
+function kindRefusal({ name }: Kind, { status, code, message, param, requestId }: ApiError): ApiError {
+  return new ApiError({ status, code, message: `${name} can't be read. ${message}`, param, requestId });
+}
+
+async function allOf(client: ApiClient, kind: Kind): Promise<Map<string, ExistingResource>> {
+  return byIdentity(kind, await client.all<Members>({ method: 'GET', path: `${kind.path}?limit=200` }));
 }
 
 /** The declared things alone, each by the name of its declaration. */

@@ -49,7 +49,7 @@ export class KeyClient implements KeySource {
   }
 }
 
-/** None for a key as the previous release of the tenant service sends it, which lists no directories and their changes. */
+/** Null for a key as the previous release of the tenant service sends it, which lists no changes of directories. */
 function subjectsOf(keyId: string, { tenantId, hasUsers }: AuthenticatedKey): readonly string[] | null {
   return hasUsers === undefined ? null : [keyId, tenantId];
 }

@@ -36,8 +36,8 @@ interface ChangeBounds {
 /** Changes of keys and tenants. `pool` acts as `tenant_system`. */
 export class ChangeSystemStore extends Store {
   /**
-   * For each snapshot, up to `subjects` subjects of up to `changes` changes invisible in it, in the order of the snapshots; none for
-   * null. All of them as of the snapshot of this statement: no change is lost between two calls, in whatever order they
+   * For each snapshot, up to `subjects` subjects of up to `changes` changes invisible in it, in the order of the snapshots; no
+   * changes for null. All of them as of the snapshot of this statement: no change is lost between two calls, in whatever order they
    * commit.
    */
   async since(snapshots: readonly (string | null)[], bounds: ChangeBounds): Promise<ChangesSince[]> {
