@@ -37,7 +37,15 @@ export type PolicyPer = (typeof policyPers)[number];
 export const policyPeriods = ['hour', 'day', 'week', 'month', 'quarter', 'year', 'total'] as const;
 export type PolicyPeriod = (typeof policyPeriods)[number];
 
-const selected = setOf(storableText(1, 256)).max(200);
+/** The most values of a list with a `*`: a request of a user with 100 groups may be compared with those of 40 policies. */
+const maxPatterns = 32;
+
+const selected = setOf(storableText(1, 256).regex(/^[^*]*(\*[^*]*){0,4}$/, 'must have at most four `*`'))
+  .max(200)
+  .refine(
+    (values) => values.filter((value) => value.includes('*')).length <= maxPatterns,
+    `must have at most ${maxPatterns} values with a \`*\``,
+  );
 const selectFields = {
   users: selected.describe('Ids of users'),
   groups: selected.describe('Names of groups of the acting user, in any case'),
@@ -49,7 +57,7 @@ const selectFields = {
 export const policySelect = z
   .strictObject(selectFields)
   .describe(
-    'The runs that the policy is for: those with one of the values of each field that is not empty. `*` in a value stands for any text. All empty: every run',
+    'The runs that the policy is for: those with one of the values of each field that is not empty. `*` in a value stands for any text: at most four times in a value, and in at most 32 values of a field. All empty: every run',
   );
 export type PolicySelect = z.output<typeof policySelect>;
 
