@@ -172,6 +172,7 @@ const analytics: Record<string, Table> = {
     personal: 'pseudonym',
     neutral: 'tenant_id user_digest requested_at created_at pass_began_at last_trace usage_until',
   },
+  grouped_usage: { personal: 'user_id session_id', neutral: `${groups} api_key_id groups_sha256 ${rollup}` },
   refused_batches: { neutral: 'id stored_at' },
   refused_requests: {
     personal: 'user_id session_id message',
@@ -182,10 +183,10 @@ const analytics: Record<string, Table> = {
     personal: 'user_id',
     neutral: 'tenant_id bucket code model agent_id channel dialect client api_key_id is_day refused',
   },
-  settled_days: { neutral: 'tenant_id day state hours cut cut_hours' },
+  settled_days: { neutral: 'tenant_id day state hours cut cut_hours group_hours' },
   settled_usage: {
     personal: 'user_id session_id',
-    neutral: `${groups} kind api_key_id ${rollup} unpriced_models chunks users`,
+    neutral: `${groups} kind api_key_id groups_sha256 ${rollup} unpriced_models chunks users`,
   },
   traces: {
     personal: 'user_id session_id input_preview output_preview error_message',
@@ -197,6 +198,7 @@ const analytics: Record<string, Table> = {
   },
   unpriced_models: { personal: 'user_id', neutral: `${groups} api_key_id unpriced_model` },
   usage: { personal: 'user_id session_id', neutral: `${groups} api_key_id ${rollup}` },
+  usage_groups: { neutral: 'tenant_id groups_sha256 name folded' },
   usage_totals: { neutral: `${groups} ${rollup}` },
   usage_users: { neutral: `${groups} chunk users` },
   user_counters: { neutral: 'tenant_id taken' },

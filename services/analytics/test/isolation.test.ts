@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { withTenant } from '@gatehouse/pg/pool';
 import { tablesWithoutPolicies } from '@gatehouse/test/rls-audit';
+import { groupedKey, measures, usageKey } from '../src/usage/measure-store.ts';
 import { AnalyticsHarness } from './analytics-harness.ts';
 
 let analytics: AnalyticsHarness;
@@ -29,10 +30,16 @@ it('a tenant sees its runs and sums and no others, and nothing where none is set
        from analytics.settled_days where tenant_id = $1 and day = 'epoch'`,
       [tenantId],
     );
+    await analytics.rows(`insert into analytics.usage_groups values ($1, '\\x01', 'Berlin')`, [tenantId]);
+    await analytics.rows(
+      `insert into analytics.grouped_usage (${groupedKey}, ${measures.join(', ')})
+       select ${usageKey}, '\\x01', ${measures.join(', ')} from analytics.usage where tenant_id = $1`,
+      [tenantId],
+    );
   }
   const app = analytics.pool('analytics_app');
   const tables = ['traces', 'usage', 'usage_totals', 'usage_users', 'users', 'unpriced_models'];
-  for (const table of [...tables, 'settled_days', 'settled_usage']) {
+  for (const table of [...tables, 'settled_days', 'settled_usage', 'grouped_usage', 'usage_groups']) {
     const rows = await withTenant(app, mine, async (client) =>
       client.query(`select distinct tenant_id from analytics.${table}`),
     );
@@ -59,7 +66,7 @@ it('neither role may make, drop or read a partition by itself', async () => {
   await expect(app.query('select analytics.drop_expired_partition()')).rejects.toThrow('permission denied');
   const system = analytics.pool('analytics_system');
   // Only what counts nothing any more.
-  for (const table of ['usage', 'usage_totals', 'usage_users'])
+  for (const table of ['usage', 'usage_totals', 'usage_users', 'grouped_usage'])
     expect((await system.query(`delete from analytics.${table}`)).rowCount).toBe(0);
   await expect(system.query('select payload from analytics.dead_letters')).rejects.toThrow(
     'permission denied',

@@ -5,7 +5,14 @@ import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { withTransaction, type Pool, type PoolClient, type Queryable } from '@gatehouse/pg/pool';
 import { refusedBatch } from '../bounds.ts';
 import { turnOfRefusals } from '../shared/refused-turn-store.ts';
-import { countsNothing, isUnfolded, measures, unpricedKey, usageKey } from '../usage/measure-store.ts';
+import {
+  countsNothing,
+  groupedKey,
+  isUnfolded,
+  measures,
+  unpricedKey,
+  usageKey,
+} from '../usage/measure-store.ts';
 
 /** A user of a tenant under deletion of their data. */
 export interface ForgottenUser {
@@ -115,6 +122,11 @@ const userRows = 'tenant_id = $1 and bucket >= $2 and bucket < $3 and bucket <= 
 const withoutUser = (key: string): string => key.replace('user_id, ', '');
 const unpricedColumns = withoutUser(unpricedKey);
 const listed = measures.join(', ');
+/** The roll-ups with a user's amounts: their keys, and the columns of these besides the user and the session. */
+const movedTables = [
+  { table: 'usage', others: unpricedColumns, key: usageKey },
+  { table: 'grouped_usage', others: `${unpricedColumns}, groups_sha256`, key: groupedKey },
+] as const;
 
 /**
  * Gives a user's rows in the roll-ups to the pseudonym, without their sessions: the client may go on with one, which would
@@ -124,21 +136,26 @@ async function moveUsage(
   client: PoolClient,
   { days, userId, pseudonym }: { days: readonly unknown[]; userId: string; pseudonym: string },
 ): Promise<void> {
-  await client.query(`select from analytics.usage where ${userRows} for update`, [...days, userId]);
-  await client.query(
-    `insert into analytics.usage (${unpricedColumns}, user_id, ${listed})
-     select ${unpricedColumns}, $6, ${measures.map((column) => `sum(${column})`).join(', ')}
-     from analytics.usage where ${userRows} group by ${unpricedColumns}
-     on conflict (${usageKey}) do update set
-       ${measures.map((column) => `${column} = usage.${column} + excluded.${column}`).join(', ')}`,
-    [...days, userId, pseudonym],
-  );
-  await client.query(
-    `update analytics.usage set ${measures.map((column) => `${column} = 0`).join(', ')} where ${userRows}`,
-    [...days, userId],
-  );
-  for (const name of [userId, pseudonym])
-    await client.query(`delete from analytics.usage where ${userRows} and ${countsNothing}`, [...days, name]);
+  for (const { table, others, key } of movedTables) {
+    await client.query(`select from analytics.${table} where ${userRows} for update`, [...days, userId]);
+    await client.query(
+      `insert into analytics.${table} (${others}, user_id, ${listed})
+       select ${others}, $6, ${measures.map((column) => `sum(${column})`).join(', ')}
+       from analytics.${table} where ${userRows} group by ${others}
+       on conflict (${key}) do update set
+         ${measures.map((column) => `${column} = ${table}.${column} + excluded.${column}`).join(', ')}`,
+      [...days, userId, pseudonym],
+    );
+    await client.query(
+      `update analytics.${table} set ${measures.map((column) => `${column} = 0`).join(', ')} where ${userRows}`,
+      [...days, userId],
+    );
+    for (const name of [userId, pseudonym])
+      await client.query(`delete from analytics.${table} where ${userRows} and ${countsNothing}`, [
+        ...days,
+        name,
+      ]);
+  }
   await client.query(
     `with moved as (
        delete from analytics.unpriced_models where ${userRows} returning ${unpricedColumns}, unpriced_model
@@ -151,7 +168,7 @@ async function moveUsage(
   // The day is changed if the user had rows in it, and then no summary reads its sums.
   await client.query(
     `delete from analytics.settled_usage
-     where tenant_id = $1 and kind in ('user', 'session') and bucket < $3 and user_id = $4 and bucket >= (
+     where tenant_id = $1 and kind in ('user', 'session', 'group') and bucket < $3 and user_id = $4 and bucket >= (
        select day from analytics.settled_days
        where tenant_id = $1 and day = date_bin('1 day', $2::timestamptz, 'epoch') and state = 'changed')`,
     [...days.slice(0, 3), userId],
@@ -197,6 +214,7 @@ async function finish(
   { until, pseudonym }: { until: Date; pseudonym: string },
 ): Promise<void> {
   await shareNumber(client, { tenantId, userId }, pseudonym);
+  await client.query(`select set_config('gatehouse.groups', 'on', true)`);
   // The role deletes no row of a user, so this one gets a name no run has.
   await client.query('update analytics.users set user_id = $3 where tenant_id = $1 and user_id = $2', [
     tenantId,

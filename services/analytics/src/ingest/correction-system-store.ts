@@ -13,7 +13,7 @@ const replaced = (parameter: string): string => `
     tenant_id uuid, status text, ended_at timestamptz, agent_id uuid, model text, provider text, channel text,
     dialect text, client text, user_id text, api_key_id uuid, session_id text, duration_ms integer, input_tokens bigint, cached_input_tokens bigint,
     output_tokens bigint, reasoning_tokens bigint, tool_calls integer, cost_pico numeric, priced boolean,
-    usage_estimated boolean, unpriced_models text[], own_key boolean)`;
+    usage_estimated boolean, unpriced_models text[], own_key boolean, groups text[])`;
 
 /**
  * Replaces estimated ends of runs by exact ones, and adds an end or a row to a run without one. Subtracts a replaced
@@ -56,7 +56,7 @@ async function findReplaced(
               'cached_input_tokens', cached_input_tokens, 'output_tokens', output_tokens,
               'reasoning_tokens', reasoning_tokens, 'tool_calls', tool_calls, 'cost_pico', cost_pico,
               'priced', priced, 'usage_estimated', usage_estimated, 'unpriced_models', unpriced_models,
-              'own_key', own_key)::text
+              'own_key', own_key, 'groups', groups)::text
             end as counted
      from analytics.traces, (select folded_to from analytics.folds) as folds
      where id = any($1::uuid[]) order by id for update of traces`,
@@ -103,6 +103,8 @@ async function removeUncounted(db: Queryable, rows: string): Promise<void> {
   await db.query(
     `${places}, emptied as (
        delete from analytics.usage_totals where ${inPlaces} and ${countsNothing}
+     ), emptied_groups as (
+       delete from analytics.grouped_usage where ${inPlaces} and ${countsNothing}
      ) delete from analytics.usage where ${inPlaces} and ${countsNothing}`,
     [rows],
   );

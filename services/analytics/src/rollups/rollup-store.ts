@@ -1,5 +1,7 @@
 import {
   countedColumns,
+  groupedKey,
+  digestOfGroups,
   measures,
   measuresOfRun,
   totalsKey,
@@ -23,8 +25,13 @@ const addUp = (table: string, key: string, rows: string, sign: '' | '-'): string
   on conflict (${key}) do update set
     ${measures.map((column) => `${column} = ${table}.${column} + excluded.${column}`).join(', ')}`;
 
+/** The runs of `rows` with groups, and the digest of these. */
+const withGroups = (rows: string): string =>
+  `(select ${countedColumns}, ${digestOfGroups} as groups_sha256 from ${rows} where groups <> '{}') as grouped`;
+
 /** Clauses to subtract the runs of `rows`, which have the columns of `countedColumns`. */
 export const subtracting = (rows: string): string => `
+  subtracted_groups as (${addUp('grouped_usage', groupedKey, withGroups(rows), '-')}),
   subtracted as (${addUp('usage', usageKey, rows, '-')}),
   subtracted_totals as (${addUp('usage_totals', totalsKey, rows, '-')})`;
 
@@ -34,6 +41,13 @@ export const addFold = `
     select ${countedOfTrace} from analytics.traces where fold = $1 and called
   ), added as (${addUp('usage', usageKey, 'ended', '')}),
   added_totals as (${addUp('usage_totals', totalsKey, 'ended', '')}),
+  added_groups as (
+    insert into analytics.usage_groups (tenant_id, groups_sha256, name)
+    select distinct tenant_id, groups_sha256, name from ${withGroups('ended')}, unnest(groups) as name
+    order by tenant_id, groups_sha256, name
+    on conflict do nothing
+  ),
+  added_grouped as (${addUp('grouped_usage', groupedKey, withGroups('ended'), '')}),
   added_unpriced as (
     insert into analytics.unpriced_models (${unpricedKey}, unpriced_model)
     select distinct ${unpricedKey}, unpriced_model from ended, unnest(unpriced_models) as unpriced_model

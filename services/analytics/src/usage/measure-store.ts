@@ -8,6 +8,10 @@ export const personalDimensions = ['user_id', 'api_key_id', 'session_id'] as con
 export const totalsKey = ['tenant_id', 'bucket', ...dimensions].join(', ');
 export const unpricedKey = [totalsKey, 'user_id', 'api_key_id'].join(', ');
 export const usageKey = [totalsKey, ...personalDimensions].join(', ');
+/** The key of `grouped_usage`. */
+export const groupedKey = `${usageKey}, groups_sha256`;
+/** The digest of the groups of a run, as SQL. */
+export const digestOfGroups = `sha256(convert_to(to_json(groups)::text, 'UTF8'))`;
 
 /** The measures of the roll-up tables in column order, each with the SQL expression one ended run adds to it. */
 const shares = {
@@ -44,7 +48,7 @@ export const measuresOfRun = Object.values(shares);
 /** The columns of ended runs the roll-ups count, `bucket` among them. */
 export const countedColumns = `tenant_id, bucket, status, agent_id, model, provider, channel, dialect, client, user_id,
   api_key_id, session_id, duration_ms, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens, tool_calls,
-  cost_pico, priced, usage_estimated, unpriced_models, own_key`;
+  cost_pico, priced, usage_estimated, unpriced_models, own_key, groups`;
 
 /** The condition for traces missing from the roll-ups, besides `called`. */
 export const isUnfolded = `

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
+import type { RunEnded } from '@gatehouse/events/run-event';
+import { eventually } from '@gatehouse/test/eventually';
+import fc from 'fast-check';
+import { AnalyticsHarness } from './analytics-harness.ts';
+import { correction, makeEnd } from './event-fixture.ts';
+
+let analytics: AnalyticsHarness;
+beforeAll(async () => {
+  analytics = await AnalyticsHarness.start({ forgetSettleMs: 0, retentionTimes: { firstMs: 86_400_000 } });
+});
+afterAll(() => analytics.stop());
+
+/** Requests and costs by group and user, and those of all runs with groups, as the roll-up has them. */
+async function rolledUp(tenantId: string): Promise<{ groups: Record<string, string>; all: string }> {
+  const rows = await analytics.rows<{ key: string; sums: string }>(
+    `select name || ' ' || coalesce(user_id, '-') as key, sum(requests) || ' ' || sum(cost_pico) as sums
+     from analytics.grouped_usage join analytics.usage_groups using (tenant_id, groups_sha256)
+     where tenant_id = $1 group by 1`,
+    [tenantId],
+  );
+  const [all] = await analytics.rows<{ sums: string }>(
+    `select coalesce(sum(requests), 0) || ' ' || coalesce(sum(cost_pico), 0) as sums
+     from analytics.grouped_usage where tenant_id = $1`,
+    [tenantId],
+  );
+  return { groups: Object.fromEntries(rows.map(({ key, sums }) => [key, sums])), all: all?.sums ?? '' };
+}
+
+/** The same, added up run by run. */
+function addedUp(runs: readonly RunEnded[]): { groups: Record<string, string>; all: string } {
+  const grouped = runs.filter(({ groups }) => groups !== undefined && groups.length > 0);
+  const sums = (some: readonly RunEnded[]): string =>
+    `${some.length} ${some.reduce((sum, { cost_pico: cost }) => sum + BigInt(cost ?? 0), 0n)}`;
+  const rows = grouped.flatMap((run) => (run.groups ?? []).map((name) => ({ name, run })));
+  const byKey = Map.groupBy(rows, ({ name, run }) => `${name} ${run.user_id ?? '-'}`);
+  const groups = [...byKey].map(([key, some]) => [key, sums(some.map(({ run }) => run))] as const);
+  return { groups: Object.fromEntries(groups), all: sums(grouped) };
+}
+
+it('a run counts in each of its groups, once in all, and anew when it is corrected', async () => {
+  const anyRun = fc.record({
+    user_id: fc.option(fc.constantFrom('ada', 'bob')),
+    groups: fc.option(fc.subarray(['Berlin', 'Engineering', 'Ops']), { nil: undefined }),
+    cost_pico: fc.nat(1_000).map(String),
+    isEstimated: fc.boolean(),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyRun, { minLength: 1, maxLength: 20 }), async (runs) => {
+      const tenantId = newId();
+      const ends = runs.map(({ isEstimated, groups, ...fields }) => ({
+        isEstimated,
+        run: makeEnd({ tenant_id: tenantId, ...fields, ...(groups !== undefined && { groups }) }),
+      }));
+      const stored = ends.map(({ run, isEstimated }) =>
+        isEstimated ? { ...run, cost_pico: '7', usage_estimated: true } : run,
+      );
+      await analytics.ingest(...stored);
+      expect(await rolledUp(tenantId)).toEqual(addedUp(stored));
+      const exact = ends.filter(({ isEstimated }) => isEstimated).map(({ run }) => run);
+      await analytics.ingest(...exact.map((run) => correction(run).payload.toString()));
+      expect(await rolledUp(tenantId)).toEqual(addedUp(ends.map(({ run }) => run)));
+    }),
+    { numRuns: 15 },
+  );
+});
+
+it('the rows of a deleted user become those of the pseudonym', async () => {
+  const tenantId = newId();
+  const groups = ['Berlin', 'Ops'];
+  await analytics.ingest(
+    makeEnd({ tenant_id: tenantId, user_id: 'ada', session_id: 's', groups }),
+    makeEnd({ tenant_id: tenantId, user_id: 'bob', groups }),
+  );
+  // As a replica of 0.3.0 completes a deletion.
+  await expect(
+    analytics
+      .pool('analytics_system')
+      .query(`update analytics.users set user_id = 'gone' where tenant_id = $1`, [tenantId]),
+  ).rejects.toThrow('the user has rows of groups');
+  const tenant = await analytics.peer('tenant');
+  const request = { tenantId, userId: 'ada', deletionId: newId(), requestedAtMs: BigInt(Date.now()) };
+  await eventually(async () => {
+    const { completed } = await tenant.call('forgetUser', request, { deadlineMs: 10_000 });
+    expect(completed).toBe(true);
+  });
+  const rows = await analytics.rows<{ user_id: string; session_id: string | null; requests: number }>(
+    'select user_id, session_id, requests::integer from analytics.grouped_usage where tenant_id = $1',
+    [tenantId],
+  );
+  const users = rows.map(({ user_id: user }) => user);
+  expect(users).toHaveLength(2);
+  expect(users).toContain('bob');
+  expect(users).not.toContain('ada');
+  expect(rows.map(({ session_id: session, requests }) => [session, requests])).toEqual([
+    [null, 1],
+    [null, 1],
+  ]);
+});
