@@ -118,6 +118,7 @@ async function measureSummary(adminUrl: string, usage: UsageStore): Promise<void
     dialect: null,
     user: null,
     apiKeyId: null,
+    group: null,
   };
   const times: number[] = [];
   for (let round = 0; round < 12; round += 1) {

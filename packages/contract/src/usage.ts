@@ -14,6 +14,7 @@ import {
 import { csvQuery, ok, routesWith, scope, type Route } from './route.ts';
 import { isTimezone, timezonePattern } from './timezone.ts';
 import { tokensExample } from './traces.ts';
+import { groupName } from './users.ts';
 
 /** Usage and costs: `/v1/usage/summary`, `/v1/costs/summary`, `/v1/costs/export`. */
 
@@ -32,7 +33,7 @@ const sharedDimensions = [
 ] as const;
 
 /** Groups of the runs of a tenant. */
-const dimension = z.enum([...sharedDimensions, 'user', 'session']);
+const dimension = z.enum([...sharedDimensions, 'user', 'session', 'group']);
 /** Groups of the runs of all tenants: figures without people. */
 const ownerDimension = z.enum(['tenant', ...sharedDimensions]);
 export type Dimension = z.output<typeof dimension> | z.output<typeof ownerDimension>;
@@ -67,7 +68,13 @@ const sharedFilters = {
   dialect: z.enum(dialectNames).optional().describe('The API of the client'),
   api_key_id: uuid.optional(),
 };
-const filters = { ...sharedFilters, user_id: userId.optional() };
+const filters = {
+  ...sharedFilters,
+  user_id: userId.optional(),
+  group: groupName
+    .optional()
+    .describe('A group, in any case, that the user of the run had when the run began'),
+};
 const ownerFilters = {
   ...sharedFilters,
   tenant: storableText(1, 64).optional().describe('ID or slug of a tenant'),
@@ -147,7 +154,7 @@ const namesBeside = 'null if it is not known';
 const groupKey = z
   .partialRecord(z.enum([...dimension.options, ...keyNames]), text)
   .describe(
-    `${keyOfGroups}. Beside \`agent\` is \`agent_key\`, beside \`api_key\` \`api_key_name\`; ${namesBeside}`,
+    `${keyOfGroups}. \`group\` is a group that the user of the run had when the run began, null without one; a run counts in each of its groups, and once in totals. Beside \`agent\` is \`agent_key\`, beside \`api_key\` \`api_key_name\`; ${namesBeside}`,
   );
 const ownerGroupKey = z
   .partialRecord(z.enum([...ownerDimension.options, ...tenantNames]), text)
@@ -322,7 +329,7 @@ export const routes: readonly Route[] = [
     query: exportQuery,
     response: { status: 200, shape: exportedCosts, csv: true },
     summary: 'Export the cost of runs as CSV',
-    description: `Streams one row for each group, all of them as at one moment; their amounts add up to those of \`GET /v1/costs/summary\`. Text that begins like a formula of a spreadsheet has an apostrophe before it. An export of more than ${maxExportedRows.toLocaleString('en-US')} rows returns 400. An export is complete only if the response ends normally; \`x-gateway-rows\` says how many rows it has, besides the first with the names.`,
+    description: `Streams one row for each group, all of them as at one moment; their amounts add up to those of \`GET /v1/costs/summary\`, unless by \`group\`, where a run is in the row of each of its groups. Text that begins like a formula of a spreadsheet has an apostrophe before it. An export of more than ${maxExportedRows.toLocaleString('en-US')} rows returns 400. An export is complete only if the response ends normally; \`x-gateway-rows\` says how many rows it has, besides the first with the names.`,
     examples: {
       days: {
         summary: 'By day and model, in a time zone',

@@ -16,7 +16,8 @@ import {
 
 export const userStatus = z.enum(['active', 'blocked']);
 
-const groupName = visibleText(1, 256, 'must have a visible character');
+/** The name of a group of users. */
+export const groupName = visibleText(1, 256, 'must have a visible character');
 
 export const user = z.strictObject({
   user_id: z.string().describe('Never changes'),

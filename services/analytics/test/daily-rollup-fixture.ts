@@ -50,6 +50,7 @@ export function makeRun(tenantId: string, seed: number, from = firstDay): RunEnd
     user_id: pick(['ann', 'bob', null, 'eve'], seed * 7),
     client: pick(['codex', 'other', null], Math.floor(seed / 3)),
     session_id: pick(['one', null, 'two'], Math.floor(seed / 4)),
+    groups: pick([['Berlin', 'Ops'], [], ['Ops']], Math.floor(seed / 2)),
     status: pick(['ok', 'ok', 'error', 'cancelled'] as const, seed),
     duration_ms: pick([null, 10, 35], seed),
     cost_pico: pick(['0', '999999999999', '1', null], seed),
@@ -101,6 +102,13 @@ function requestsIn(period: Period): SummaryRequest[] {
     { ...request, groupBy: ['day', 'session'], timezone: 'America/St_Johns' },
     { ...request, groupBy: ['month', 'session'], figures: 'costs' },
     { ...request, filter: { ...noFilter, user: 'ann' } },
+    { ...request, groupBy: ['group'] },
+    { ...request, groupBy: ['day', 'group'], figures: 'costs', timezone: 'Europe/Berlin' },
+    { ...request, groupBy: ['group', 'user', 'model'] },
+    { ...request, groupBy: ['group', 'agent'] },
+    { ...request, filter: { ...noFilter, group: 'ops' } },
+    { ...request, groupBy: ['model'], filter: { ...noFilter, group: 'Berlin' }, timezone: 'Asia/Kathmandu' },
+    { ...request, groupBy: ['session'], filter: { ...noFilter, group: 'Berlin' } },
   ] satisfies SummaryRequest[];
 }
 
@@ -179,7 +187,7 @@ export class SettlingGround {
     const { rows } = await this.admin.query<object>(
       `select tenant_id, day, kind, sums.requests, runs.requests as counted
        from analytics.settled_days
-         cross join unnest(array['hour', 'agent', 'api_key', 'user', 'session']) as kinds (kind)
+         cross join unnest(array['hour', 'agent', 'api_key', 'user', 'session', 'group']) as kinds (kind)
          cross join lateral (
            select coalesce(sum(requests), 0) as requests from analytics.settled_usage as own
            where own.tenant_id = settled_days.tenant_id and own.kind = kinds.kind and bucket >= day
@@ -187,7 +195,8 @@ export class SettlingGround {
          cross join lateral (
            select coalesce(sum(requests), 0) as requests from analytics.usage as own
            where own.tenant_id = settled_days.tenant_id and bucket >= day and bucket < day + interval '1 day') as runs
-       where state = 'settled' and sums.requests <> runs.requests and (kinds.kind <> 'session' or cut_hours = 24)`,
+       where state = 'settled' and sums.requests <> runs.requests and (kinds.kind <> 'session' or cut_hours = 24)
+         and (kinds.kind <> 'group' or group_hours = 24)`,
     );
     return rows;
   }

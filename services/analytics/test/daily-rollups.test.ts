@@ -92,7 +92,7 @@ describe('a settled day', () => {
     const tenantId = newId();
     await ground.fixture.count(eventsOf(makeRuns(tenantId, 100)));
     await ground.makeSettling().settle();
-    for (const kind of ['hour', 'agent', 'api_key', 'user', 'session']) {
+    for (const kind of ['hour', 'agent', 'api_key', 'user', 'session', 'group']) {
       await ground.admin.query(
         'update analytics.settled_usage set requests = requests + 1000 where tenant_id = $1 and kind = $2',
         [tenantId, kind],

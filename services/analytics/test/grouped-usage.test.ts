@@ -2,6 +2,9 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import type { RunEnded } from '@gatehouse/events/run-event';
 import { eventually } from '@gatehouse/test/eventually';
+import { costSummary, usageSummary } from '@gatehouse/contract/usage';
+import type { Principal } from '@gatehouse/identity/principal';
+import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { AnalyticsHarness } from './analytics-harness.ts';
 import { correction, makeEnd } from './event-fixture.ts';
@@ -98,3 +101,44 @@ it('the rows of a deleted user become those of the pseudonym', async () => {
     [null, 1],
   ]);
 });
+
+it('summaries and exports take groups as a filter, in any case, and as a dimension', async () => {
+  const tenantId = newId();
+  const as = { tenantId };
+  await analytics.ingest(
+    makeEnd({ tenant_id: tenantId, user_id: 'ada', groups: ['Berlin', 'Ops'], cost_pico: '1' }),
+    makeEnd({ tenant_id: tenantId, user_id: 'bob', groups: ['Ops'], cost_pico: '10' }),
+    makeEnd({ tenant_id: tenantId, user_id: 'eve', cost_pico: '100' }),
+  );
+  const usage = usageSummary.parse(await analytics.get('/v1/usage/summary?group_by=group', as));
+  expect(usage.totals).toMatchObject({ requests: 3, unique_users: 3 });
+  expect(usage.groups.map(({ key, requests, unique_users: users }) => [key, requests, users])).toEqual([
+    [{ group: 'Berlin' }, 1, 1],
+    [{ group: 'Ops' }, 2, 2],
+    [{ group: null }, 1, 1],
+  ]);
+  const costs = async (query: string, principal: Partial<Principal> = as) =>
+    costSummary.parse(await analytics.get(`/v1/costs/summary?${query}`, principal));
+  const ops = await costs('group=oPS&group_by=user');
+  expect([ops.total_usd, ops.groups.map(({ key }) => key.user)]).toEqual(['0.000000000011', ['ada', 'bob']]);
+  expect((await costs('group=nothing')).total_usd).toBe('0.000000000000');
+  const own = await costs('group_by=group', { tenantId, role: 'user', userId: 'bob' });
+  expect(own.groups.map(({ key, total_usd: total }) => [key.group, total])).toEqual([
+    ['Ops', '0.000000000010'],
+  ]);
+  const csv = await exportedRows('group_by=group,model', tenantId);
+  expect(csv.map(({ group, total_usd: total }) => [group, total])).toEqual([
+    ['Berlin', '0.000000000001'],
+    ['Ops', '0.000000000011'],
+    ['', '0.000000000100'],
+  ]);
+  const focus = await exportedRows('group=berlin&format=focus', tenantId);
+  expect(focus.map(({ x_UserId: user, BilledCost: cost }) => [user, cost])).toEqual([
+    ['ada', '0.000000000001'],
+  ]);
+});
+
+async function exportedRows(query: string, tenantId: string): Promise<Record<string, string>[]> {
+  const { body } = await analytics.call('GET', `/v1/costs/export?${query}`, { as: { tenantId } });
+  return parse(String(body), { columns: true });
+}

@@ -17,6 +17,7 @@ export const noFilter: UsageFilter = {
   dialect: null,
   user: null,
   apiKeyId: null,
+  group: null,
 };
 
 /** The intake of events and the database that it writes to, without the service around them. */

@@ -134,6 +134,7 @@ describe('a summary by names that are long', () => {
         dialect: null,
         user: null,
         apiKeyId: null,
+        group: null,
       },
       groupBy: ['model', 'user'],
       timezone: 'UTC',

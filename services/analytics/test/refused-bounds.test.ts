@@ -100,6 +100,7 @@ it('a page of refused requests reads a bounded number of them, and its cursor go
         provider: null,
         agentId: null,
         apiKeyId: null,
+        group: null,
         user: null,
         sessionId: null,
       },

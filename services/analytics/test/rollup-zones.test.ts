@@ -103,10 +103,10 @@ describe('a day of the time zone of the tenant', () => {
         `delete from analytics.settled_usage where tenant_id = $1 and bucket >= $2 and bucket < $3 and ${condition}`,
         [tenantId, day, at(24)],
       );
-    /** Rows don't end at the cut, and there are none by session; the columns of both stay as they are. */
+    /** Rows don't end at the cut, and there are none by session or group; the columns of all stay as they are. */
     const partOfBefore = async (hours: number, until: number) => {
       await ground.admin.query(addUp, [tenantId, at(hours), at(until), at(until)]);
-      await deleteRows(`kind = 'session' and bucket = '${at(hours).toISOString()}'`);
+      await deleteRows(`kind in ('session', 'group') and bucket = '${at(hours).toISOString()}'`);
       await ground.admin.query(
         `update analytics.settled_days set hours = $3, state = case when $3::smallint = 24 then 'settled' else 'open' end ${ofDay}`,
         [tenantId, day, until],
@@ -127,7 +127,7 @@ describe('a day of the time zone of the tenant', () => {
     expect(await kindIn(tenantId, 'Asia/Tokyo')).toEqual({ kind: 'agent', hours: [48] });
     await ground.expectEqualFigures(tenantId);
     // It clears the day, and this release adds it up.
-    await deleteRows(`kind <> 'session'`);
+    await deleteRows(`kind not in ('session', 'group')`);
     await ground.admin.query(
       `update analytics.settled_days set state = 'open', hours = 0, cut_hours = 0 ${ofDay}`,
       [tenantId, day],

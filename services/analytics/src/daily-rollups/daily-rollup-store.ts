@@ -1,5 +1,5 @@
 import { settledKinds, type SettledKind } from '../usage/period-parts.ts';
-import { measures } from '../usage/measure-store.ts';
+import { measures, sameUnpricedKey, unpricedKey } from '../usage/measure-store.ts';
 
 /** The columns of all kinds, which are null in rows of other kinds. */
 const columns = [...new Set(Object.values(settledKinds).flat())];
@@ -31,17 +31,26 @@ const rowsOf = (table: string, selectList: string): string => `
 
 /** All kinds of rows. */
 export const allKinds = Object.keys(settledKinds) as SettledKind[];
+/** The kinds of rows from `usage` alone. */
+const plainKinds = allKinds.filter((kind) => kind !== 'group');
 /** The kinds of rows with sets of users. */
 const kindsWithUsers: readonly SettledKind[] = ['hour', 'agent'];
 /** The kinds for totals. */
-const kindsWithModels = allKinds.filter((kind) => kind !== 'session');
+const kindsWithModels = plainKinds.filter((kind) => kind !== 'session');
 const nothing = measures.map(() => '0').join(', ');
+
+/** The types of columns, besides text. */
+const types: Readonly<Record<string, string>> = {
+  agent_id: 'uuid',
+  api_key_id: 'uuid',
+  groups_sha256: 'bytea',
+};
 
 /** The columns of some kinds, and null for those of others. */
 function listedFor(kinds: readonly SettledKind[]): string {
   const groupColumns = new Set<string>(kinds.flatMap((kind) => settledKinds[kind]));
   const selectList = columns.map((column) =>
-    groupColumns.has(column) ? column : `null::${column === 'api_key_id' ? 'uuid' : 'text'}`,
+    groupColumns.has(column) ? column : `null::${types[column] ?? 'text'} as ${column}`,
   );
   return selectList.join(', ');
 }
@@ -49,6 +58,35 @@ function listedFor(kinds: readonly SettledKind[]): string {
 /** The same without nulls. */
 const columnsOf = (kinds: readonly SettledKind[]): string =>
   [...new Set(kinds.flatMap((kind) => settledKinds[kind]))].join(', ');
+
+/** The condition for days of the tenant `$1` with groups. */
+export const hasGroups = (time: string): string => `exists (
+  select from analytics.grouped_usage
+  where tenant_id = $1 and bucket >= date_bin('1 day', ${time}::timestamptz, 'epoch')
+    and bucket < date_bin('1 day', ${time}::timestamptz, 'epoch') + interval '1 day')`;
+
+const keysOfGroups = columnsOf(['group']);
+const keysOfUsage = keysOfGroups.replace('groups_sha256', 'null::bytea as groups_sha256');
+
+/** The rows of the kind `group`, and their models without a price. Runs without groups are what remains of all. */
+const groupRows = `
+  select 'group', null::timestamptz, start, ${listedFor(['group'])}, ${measures.map((measure) => `sum(${measure})`).join(', ')},
+         null::text, null::integer, null::bit(1024)
+  from (
+    ${rowsOf('usage', `${keysOfUsage}, ${measures.join(', ')}`)}
+    union all ${rowsOf('grouped_usage', `${keysOfUsage}, ${measures.map((measure) => `-${measure}`).join(', ')}`)}
+    union all ${rowsOf('grouped_usage', `${keysOfGroups}, ${measures.join(', ')}`)}
+  ) as rows
+  where ${hasGroups('$2')}
+  group by start, ${keysOfGroups} having sum(requests) <> 0
+  union all
+  select distinct 'group', null::timestamptz, start, ${listedFor(['group'])}, ${nothing}, unpriced_model, null::integer, null::bit(1024)
+  from (
+    select own.start, ${keysOfGroups.replaceAll(/\w+/g, 'own.$&')}, unpriced_model
+    from (${rowsOf('grouped_usage', `${unpricedKey}, groups_sha256`)} and unpriced_requests > 0) as own
+      join (${rowsOf('unpriced_models', `${unpricedKey}, unpriced_model`)}) as unpriced
+        on ${sameUnpricedKey('own', 'unpriced')}
+  ) as rows`;
 
 /**
  * Adds up the roll-ups of the tenant `$1` from `$2` to `$3`, whole hours of a day. Sums, users and models without a
@@ -63,14 +101,15 @@ export const addUp = `
          array_agg(chunk order by chunk) filter (where chunk is not null),
          array_agg(users order by chunk) filter (where chunk is not null)
   from (
-    select ${kindOf(allKinds)} as kind, hour, start, ${listed}, ${measures.map((measure) => `sum(${measure}) as ${measure}`).join(', ')},
+    select ${kindOf(plainKinds)} as kind, hour, start, ${listedFor(plainKinds)}, ${measures.map((measure) => `sum(${measure}) as ${measure}`).join(', ')},
            null::text as unpriced_model, null::integer as chunk, null::bit(1024) as users
-    ${byKind(allKinds, '', rowsOf('usage', `${listed}, ${measures.join(', ')}`))}
+    ${byKind(plainKinds, '', rowsOf('usage', `${columnsOf(plainKinds)}, ${measures.join(', ')}`))}
     union all
     select ${kindOf(kindsWithModels)}, hour, start, ${listedFor(kindsWithModels)}, ${nothing}, unpriced_model, null, null
     ${byKind(kindsWithModels, 'unpriced_model', rowsOf('unpriced_models', `${columnsOf(kindsWithModels)}, unpriced_model`))}
     union all
     select ${kindOf(kindsWithUsers)}, hour, start, ${listedFor(kindsWithUsers)}, ${nothing}, null, chunk, bit_or(users)
     ${byKind(kindsWithUsers, 'chunk', rowsOf('usage_users', `${columnsOf(kindsWithUsers)}, chunk, users`))}
+    union all ${groupRows}
   ) as parts
   group by kind, hour, start, ${listed}`;

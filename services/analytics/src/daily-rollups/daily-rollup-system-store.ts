@@ -3,7 +3,7 @@ import { isUnknownTimezone } from '@gatehouse/pg/errors';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { midnightWithin } from '../usage/key-store.ts';
 import type { SettledKind } from '../usage/period-parts.ts';
-import { addUp, allKinds } from './daily-rollup-store.ts';
+import { addUp, allKinds, hasGroups } from './daily-rollup-store.ts';
 
 /** A past day of a tenant, from midnight UTC on. */
 export interface TenantDay {
@@ -199,7 +199,7 @@ async function addPart(
 ): Promise<string> {
   const { tenantId, day } = tenantDay;
   // The release before leaves them when it clears a day.
-  if (hours === 0 && (await deleteRows(db, tenantDay, ['session'])) === deleteBatch) return 'open';
+  if (hours === 0 && (await deleteRows(db, tenantDay, ['session', 'group'])) === deleteBatch) return 'open';
   const { hours: until } = await db.one<{ hours: number }>(
     `select coalesce((
        select greatest(floor(extract(epoch from bucket - $2::timestamptz) / 3600), $3 + 1) from analytics.usage
@@ -214,7 +214,8 @@ async function addPart(
   const moved = await db.first<{ state: string }>(
     `update analytics.settled_days set
        hours = $4::smallint, state = case when $4::smallint = 24 then 'settled' else 'open' end, cut = $5,
-       cut_hours = case when cut_hours = hours and (hours = 0 or cut is not distinct from $5) then $4::smallint else 0 end
+       cut_hours = case when cut_hours = hours and (hours = 0 or cut is not distinct from $5) then $4::smallint else 0 end,
+       group_hours = case when group_hours = hours and ${hasGroups('$2')} then $4::smallint else 0 end
      where tenant_id = $1 and day = $2 and state = 'open' and hours = $3::smallint
      returning state`,
     [tenantId, day, hours, until, cut],

@@ -138,7 +138,7 @@ async function send<Query extends AnyExportQuery>(
       signal,
     });
   };
-  const groups = { period, filter: filterOf(query, user), groupBy, timezone, figures: 'costs' as const };
+  const groups = { period, filter: filterOf(query, { user }), groupBy, timezone, figures: 'costs' as const };
   const bounds = query.format === 'focus' ? 'day' : null;
   await read(account.tenantId, groups, { bounds, signal, use }).catch((error: unknown) => {
     throw late.aborted ? unreadForLong(error) : error;

@@ -64,6 +64,7 @@ export const keys: Record<Dimension, string> = {
   session: 'session_id',
   tenant: 'tenant_id',
   error_code: 'error_code',
+  group: 'group_name',
 };
 
 /** The SQL expression of the label of each key, as the response shows it. */
@@ -82,4 +83,5 @@ export const labels: Record<Dimension, (key: string) => string> = {
   session: (key) => key,
   tenant: (key) => `${key}::text`,
   error_code: (key) => key,
+  group: (key) => key,
 };

@@ -10,6 +10,18 @@ export const unpricedKey = [totalsKey, 'user_id', 'api_key_id'].join(', ');
 export const usageKey = [totalsKey, ...personalDimensions].join(', ');
 /** The key of `grouped_usage`. */
 export const groupedKey = `${usageKey}, groups_sha256`;
+const nullable: ReadonlySet<string> = new Set(['agent_id', 'dialect', 'client', 'user_id', 'api_key_id']);
+
+/** The condition for the same `unpricedKey`, as SQL. Joins by columns without nulls can use hashes and indexes. */
+export const sameUnpricedKey = (one: string, other: string): string =>
+  unpricedKey
+    .split(', ')
+    .map(
+      (column) =>
+        `${one}.${column} ${nullable.has(column) ? 'is not distinct from' : '='} ${other}.${column}`,
+    )
+    .join(' and ');
+
 /** The digest of the groups of a run, as SQL. */
 export const digestOfGroups = `sha256(convert_to(to_json(groups)::text, 'UTF8'))`;
 

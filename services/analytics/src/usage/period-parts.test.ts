@@ -63,6 +63,7 @@ describe('the parts of a period', () => {
     const filter = {
       ...{ agentId: null, model: null, provider: null, channel: null, dialect: null, user: null },
       apiKeyId: null,
+      group: null,
     };
     const kind = (request: Partial<SummaryRequest>, filters: Partial<SummaryRequest['filter']> = {}) =>
       kindFor({
@@ -86,5 +87,8 @@ describe('the parts of a period', () => {
     expect(kind({ groupBy: ['session'] })).toBe('session');
     expect(kind({ groupBy: ['session', 'month', 'user'] })).toBe('session');
     expect(kind({ groupBy: ['session', 'agent'] })).toBe(null);
+    expect(kind({ groupBy: ['group', 'day', 'user'] }, { model: 'small' })).toBe('group');
+    expect(kind({ groupBy: ['client'] }, { group: 'Ops' })).toBe('group');
+    expect(kind({ groupBy: ['group', 'agent'] })).toBe(null);
   });
 });

@@ -12,6 +12,8 @@ export const settledKinds = {
   api_key: ['api_key_id', ...sharedColumns],
   user: ['user_id'],
   session: ['session_id', 'user_id'],
+  // Those of runs without groups have no key. Only days with groups have this kind.
+  group: ['groups_sha256', 'user_id', ...sharedColumns],
 } as const;
 export type SettledKind = keyof typeof settledKinds;
 
@@ -28,7 +30,7 @@ export interface PeriodParts {
 const columnOf: Partial<Record<Dimension | keyof UsageFilter, string>> = {
   ...{ agent: 'agent_id', agentId: 'agent_id', model: 'model', provider: 'provider', channel: 'channel' },
   ...{ dialect: 'dialect', client: 'client', user: 'user_id', api_key: 'api_key_id', apiKeyId: 'api_key_id' },
-  ...{ session: 'session_id' },
+  ...{ session: 'session_id', group: 'groups_sha256' },
 };
 
 /** The smallest kind of settled rows with everything a summary needs; null without one. */
@@ -42,6 +44,7 @@ export function kindFor({ groupBy, filter, figures, allTenants }: SummaryRequest
     needed.every((column) => settledKinds[name].some((dimension) => dimension === column)),
   );
   if (kind === undefined || (kind !== 'hour' && groupBy.includes('hour'))) return null;
+  if (kind === 'group' && !needed.includes('groups_sha256')) return null;
   // Rows of API keys have no users.
   return kind === 'api_key' && figures !== 'costs' ? null : kind;
 }

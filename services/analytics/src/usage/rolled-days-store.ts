@@ -19,10 +19,16 @@ export async function readParts(
     days: Date[];
     cutsOfDays: (Date | null)[];
     haveSessions: boolean[];
+    haveGroups: boolean[];
     cuts: Date[];
   }>(settledDaysStatement(groupBy), [period.from, period.to, timezone, tenantId, inner.from, inner.to]);
   const days = known.days.map((day, index) => ({ day, cut: known.cutsOfDays[index] ?? null }));
-  const served = days.filter((_, index) => kind !== 'session' || known.haveSessions[index] === true);
+  const { haveSessions, haveGroups } = known;
+  const served = days.filter(
+    (_, index) =>
+      (kind !== 'session' || haveSessions[index] === true) &&
+      (kind !== 'group' || haveGroups[index] === true),
+  );
   return divide(inner, kind, { days: served, cuts: known.cuts });
 }
 
@@ -41,7 +47,7 @@ export function settledDaysStatement(groupBy: readonly Dimension[]): string {
       order by day)`;
   return `
     select ${days('day')} as days, ${days('case when cut_hours = 24 then cut end')} as "cutsOfDays",
-           ${days('cut_hours = 24')} as "haveSessions", ${cuts} as cuts`;
+           ${days('cut_hours = 24')} as "haveSessions", ${days('group_hours = 24')} as "haveGroups", ${cuts} as cuts`;
 }
 
 /** The statement to find the starts of all groups of a time, `$1` to `$2`, in the time zone `$3`. */

@@ -10,6 +10,7 @@ import {
   measures,
   measuresOfRun,
   personalDimensions,
+  sameUnpricedKey,
   type Figure,
 } from './measure-store.ts';
 
@@ -24,19 +25,33 @@ const tenantCondition = ({ allTenants }: Pick<SummaryRequest, 'allTenants'>): st
 
 const providerCondition = '($7::text is null or provider = $7)';
 
-/** Only the roll-up table `usage` has these columns. */
+/** Only the roll-up tables `usage` and `grouped_usage` have these columns. */
 const personFilters = `($9::text is null or user_id = $9) and ($10::uuid is null or api_key_id = $10)`;
+
+/** The condition for rows of other tables: those of a group, `$14`, are in `grouped_usage`. */
+const withoutGroup = '$14::text is null';
+/** The condition for rows of `grouped_usage`. */
+const inGroup = `(${withoutGroup} or groups_sha256 = any(array(
+  select groups_sha256 from analytics.usage_groups where tenant_id = $4 and folded = lower($14))))`;
+/** The condition for single runs. */
+const isInGroup = `(${withoutGroup} or exists (
+  select from unnest(groups) as known (name) where lower(name) = lower($14)))`;
 
 interface Reading {
   table: string;
   columns: string;
   condition?: string;
-  /** The condition of the filter by provider. */
+  /** The conditions of the filters by provider and group. */
   filter?: string;
 }
 
+/** The names of the groups of rows, to join. */
+const names = 'analytics.usage_groups using (tenant_id, groups_sha256)';
+
+const byProvider = `${providerCondition} and ${withoutGroup}`;
+
 /** The first parameter for the starts and ends of parts of the period. */
-const firstOfParts = 14;
+const firstOfParts = 15;
 
 /** The condition for rows in parts of the period, of which `before` others come first among the parameters. */
 function inParts(parts: readonly Period[], before = 0): string {
@@ -48,7 +63,7 @@ function inParts(parts: readonly Period[], before = 0): string {
 /** Rows of a roll-up table. */
 const rowsOf = (
   source: Source,
-  { table, columns, condition = 'true', filter = providerCondition }: Reading,
+  { table, columns, condition = 'true', filter = byProvider }: Reading,
   isInPart: string,
 ): string => `
   select ${columns}
@@ -64,8 +79,12 @@ const quarters = (source: Source, reading: Reading): string =>
 function settled(source: Source, columns: string): string {
   const { kind, others, settled: days } = source.parts;
   if (kind === null) return '';
-  const condition = `kind = '${kind}' and ($10::uuid is null or api_key_id = $10)`;
-  const reading = { table: 'settled_usage', columns, condition };
+  const reading = {
+    table: source.byGroup === true ? `settled_usage left join ${names}` : 'settled_usage',
+    columns,
+    condition: `kind = '${kind}' and ($10::uuid is null or api_key_id = $10)`,
+    ...(kind === 'group' && { filter: `${providerCondition} and ${inGroup}` }),
+  };
   return `union all ${rowsOf(source, reading, inParts(days, others.length))}`;
 }
 
@@ -78,9 +97,9 @@ const runsBetween = (
   [from, to, runs = 'analytics.traces']: RunsBetween,
 ): string => `
   select ${columns}
-  from ${runs}
+  from ${runs} ${source.byGroup === true ? 'left join lateral unnest(groups) as known (name) on true' : ''}
   where called and ended_at >= ${from} and ended_at < ${to} and ${tenantCondition(source)} and ${filters} and ${providerCondition}
-    and ${personFilters} and ($6::text is null or coalesce(model, request_model) = $6)`;
+    and ${personFilters} and ($6::text is null or coalesce(model, request_model) = $6) and ${isInGroup}`;
 
 /**
  * The clause with the runs of the tenants no roll-up has, for statements with rows of this file. They are read once, and
@@ -112,43 +131,68 @@ const runDimensions = `ended_at as at, tenant_id, coalesce(model, request_model)
 
 /** The tables a summary reads. */
 export interface Source {
-  table: 'usage' | 'usage_totals';
+  /** `grouped_usage` has the runs of a group. */
+  table: 'usage' | 'usage_totals' | 'grouped_usage';
   parts: PeriodParts;
   allTenants?: true;
+  /** Whether rows have `group_name`: a run has a row for each of its groups, or one without. */
+  byGroup?: true;
   /** Whether refused requests are among the rows. */
   withRefused?: true;
 }
 
 /** All rows to add up: roll-ups, and single runs. */
 export function units(source: Source): string {
-  const { table } = source;
-  const isPersonal = table === 'usage';
+  const figures = `${noCode}, ${measures.join(', ')}, 0 as refused`;
+  const group = groupColumn(source, 'name');
+  return `
+  ${rollUps(source).join(' union all ')}
+  ${settled(source, `bucket, tenant_id, ${dimensionColumns}, ${personalColumns}, ${figures}${group}`)}
+  union all ${singleRuns(source, `${runDimensions}, ${noCode}, ${measuresOfRun.join(', ')}, 0${group}`)}
+  ${source.withRefused === true ? `union all ${refusals(source)}` : ''}`;
+}
+
+const groupColumn = ({ byGroup }: Source, name: string): string =>
+  byGroup === true ? `, ${name} as group_name` : '';
+
+/** The roll-ups to add up. By group, runs without groups are what remains of all runs. */
+function rollUps(source: Source): string[] {
+  const { table, byGroup } = source;
+  const isPersonal = table !== 'usage_totals';
   const personal = isPersonal
     ? personalColumns
     : 'null::text as user_id, null::uuid as api_key_id, null::text as session_id';
-  const figures = `${noCode}, ${measures.join(', ')}, 0 as refused`;
-  const columns = `bucket as at, tenant_id, ${dimensionColumns}, ${personal}, ${figures}`;
-  return `
-  ${quarters(source, { table, columns, ...(isPersonal && { condition: personFilters }) })}
-  ${settled(source, `bucket, tenant_id, ${dimensionColumns}, ${personalColumns}, ${figures}`)}
-  union all ${singleRuns(source, `${runDimensions}, ${noCode}, ${measuresOfRun.join(', ')}, 0`)}
-  ${source.withRefused === true ? `union all ${refusals(source)}` : ''}`;
+  const rows = (from: string, figures: readonly string[], name = 'null'): string => {
+    const isGrouped = from.startsWith('grouped_usage');
+    return quarters(source, {
+      table: from,
+      columns: `bucket as at, tenant_id, ${dimensionColumns}, ${personal}, ${noCode}, ${figures.join(', ')}, 0 as refused
+        ${groupColumn(source, `${name}::text`)}`,
+      ...((isPersonal || isGrouped) && { condition: personFilters }),
+      ...(isGrouped && { filter: `${providerCondition} and ${inGroup}` }),
+    });
+  };
+  if (byGroup !== true) return [rows(table, measures)];
+  const named = rows(`grouped_usage join ${names}`, measures, 'name');
+  if (table === 'grouped_usage') return [named];
+  const negated = measures.map((measure) => `-${measure}`);
+  return [rows(table, measures), rows('grouped_usage', negated), named];
 }
 
 /** Runs are in no group of an error code. */
 const noCode = 'null::text as error_code';
 const nothing = measures.map(() => '0').join(', ');
 
-/** Refused requests, of the quarters of an hour that begin in the period. They have no provider. */
+/** Refused requests, of the quarters of an hour that begin in the period. They have neither provider nor groups. */
 const refusals = (source: Source): string =>
   rowsOf(
     source,
     {
       table: 'refused_usage',
       columns: `bucket, tenant_id, model, agent_id, '' as provider, channel, dialect, client, user_id, api_key_id,
-        null::text, code, ${nothing}, refused`,
+        null::text, code, ${nothing}, refused${groupColumn(source, 'null::text')}`,
       condition: personFilters,
-      filter: '$7::text is null',
+      filter: `$7::text is null and ${withoutGroup}`,
     },
     'bucket >= $1 and bucket < $2',
   );
@@ -162,9 +206,23 @@ export const sets = (source: Source): string => `
   from (${singleRuns(source, runDimensions)}) as runs join analytics.users using (tenant_id, user_id)
   where ${tenantCondition(source)}`;
 
+/**
+ * The condition for rows of `unpriced_models` of a group: it has unpriced runs with the same key. If the groups of the
+ * user changed within the quarter of an hour, the models of a fallback may be those of another such run.
+ */
+const unpricedInGroup = ({ parts: { others } }: Source): string => `(${withoutGroup} or exists (
+  select from analytics.grouped_usage as known
+  where ${inParts(others)} and ${inGroup} and unpriced_requests > 0
+    and ${sameUnpricedKey('known', 'unpriced_models')}))`;
+
 /** The models of attempts without a price. */
 export const unpricedModels = (source: Source): string => `
-  ${quarters(source, { table: 'unpriced_models', columns: 'unpriced_model', condition: personFilters })}
+  ${quarters(source, {
+    table: 'unpriced_models',
+    columns: 'unpriced_model',
+    condition: personFilters,
+    filter: `${providerCondition} and ${unpricedInGroup(source)}`,
+  })}
   ${settled(source, 'unnest(unpriced_models)')}
   union all
   select unnest(unpriced_models) from (${singleRuns(source, 'unpriced_models')}) as runs where unpriced_models is not null`;
@@ -177,20 +235,33 @@ function isPersonal(groupBy: readonly Dimension[], { user, apiKeyId }: UsageFilt
   return user !== null || apiKeyId !== null || groupBy.some((dimension) => personalGroups.has(dimension));
 }
 
-/** Whether groups are added up from other rows than totals, which need fewer. */
+function tableFor({ groupBy, filter, figures }: SummaryRequest): Source['table'] {
+  if (filter.group !== null) return 'grouped_usage';
+  // Runs without groups have users, to subtract those of others.
+  const needsUsers = groupBy.includes('group') && figures !== 'costs';
+  return needsUsers || isPersonal(groupBy, filter) ? 'usage' : 'usage_totals';
+}
+
+/** Whether groups are added up from other rows than totals, which need fewer, and a run of two groups once. */
 export function readsOtherRows(request: SummaryRequest): boolean {
-  const { groupBy, filter } = request;
+  const totals = { ...request, groupBy: [] };
   return (
-    isPersonal(groupBy, filter) !== isPersonal([], filter) ||
-    kindFor(request) !== kindFor({ ...request, groupBy: [] })
+    request.groupBy.includes('group') ||
+    tableFor(request) !== tableFor(totals) ||
+    kindFor(request) !== kindFor(totals)
   );
 }
 
 /** The tables for a request. */
 export function sourceOf(request: SummaryRequest, parts: PeriodParts): Source {
-  const { groupBy, filter, allTenants, figures, withRefused = figures !== 'costs' } = request;
-  const table = isPersonal(groupBy, filter) ? 'usage' : 'usage_totals';
-  return { table, parts, ...(allTenants && { allTenants }), ...(withRefused && { withRefused }) };
+  const { groupBy, allTenants, figures, withRefused = figures !== 'costs' } = request;
+  return {
+    table: tableFor(request),
+    parts,
+    ...(allTenants && { allTenants }),
+    ...(groupBy.includes('group') && { byGroup: true as const }),
+    ...(withRefused && { withRefused }),
+  };
 }
 
 const uuidGroups: ReadonlySet<Dimension> = new Set(['agent', 'api_key', 'tenant']);
@@ -208,7 +279,7 @@ export function hasFirstKey(
   return `($${after}::${type} is null or ${keys[first]} > $${after}::${type}) and ${keys[first]} <= $${after + 1}::${type}`;
 }
 
-/** The values of `$1` to `$13`, the starts and ends of the parts of the period, and those of `firstKeys`. */
+/** The values of `$1` to `$14`, the starts and ends of the parts of the period, and those of `firstKeys`. */
 export function summaryValues(
   tenantId: string | null,
   { period, filter, timezone, firstKeys }: SummaryRequest,
@@ -218,7 +289,7 @@ export function summaryValues(
   return [
     ...[period.from, period.to, timezone, tenantId],
     ...[filter.agentId, filter.model, filter.provider, filter.channel, filter.user, filter.apiKeyId],
-    ...[inner.from, inner.to, filter.dialect],
+    ...[inner.from, inner.to, filter.dialect, filter.group],
     ...[...others, ...days].flatMap(({ from, to }) => [from, to]),
     ...(typeof firstKeys === 'object' ? [firstKeys.after, firstKeys.upTo] : []),
   ];
@@ -243,6 +314,8 @@ export function grouped(
   const keyColumns = groupBy.map((dimension, index) => `${keys[dimension]} as k${index + 1}`);
   const by = [...keyColumns, ...columns];
   const places = by.map((_, index) => index + 1).join(', ');
+  // Runs without groups are what remains of all: of other values nothing does.
+  const having = groupBy.includes('group') ? 'having sum(requests) > 0 or sum(refused) > 0' : '';
   return `select ${[...by, ...(folds === undefined ? [] : [folds])].join(', ')} from (${rows}) as rows where ${condition}
-    ${by.length === 0 ? '' : `group by ${places}`}`;
+    ${by.length === 0 ? '' : `group by ${places} ${having}`}`;
 }

@@ -56,7 +56,8 @@ export function summaryHandlers(usage: UsageStore, namesOf: NamesOfGroups): Reco
   const { answerUsage, answerCosts } = handlersFor<SummaryQuery>({
     selectionOf: (call) => {
       const viewer = viewerOf(tenantOf(call), call.query.user_id);
-      return { tenantId: viewer.tenantId, viewer, filter: filterOf(call.query, viewer.user) };
+      const { user } = viewer;
+      return { tenantId: viewer.tenantId, viewer, filter: filterOf(call.query, { user }) };
     },
     summarize: (tenantId, request) => usage.summarize(tenantId ?? '', request),
     namesOf,
@@ -74,7 +75,7 @@ export function ownerSummaryHandlers(usage: OwnerSummaries, names: NamesClient):
     selectionOf: async ({ query }) => ({
       tenantId: await names.tenantOf(query),
       viewer: null,
-      filter: filterOf(query, null),
+      filter: filterOf(query),
     }),
     summarize: (tenantId, request) => usage.summarize(tenantId, request),
     namesOf,
@@ -121,10 +122,10 @@ async function summarize<Query extends AnySummaryQuery>(
   return { period, summary, previous: { period: before, summary: earlier }, keyOf };
 }
 
-/** The runs a query selects, of all users or of one. */
+/** The runs a query selects, of all users or of one. Owners see no groups of users. */
 export function filterOf(
   query: AnySummaryQuery | ExportQuery | OwnerExportQuery,
-  user: string | null,
+  { user = null }: { user?: string | null } = {},
 ): UsageFilter {
   return {
     agentId: query.agent_id ?? null,
@@ -134,6 +135,7 @@ export function filterOf(
     dialect: query.dialect ?? null,
     user,
     apiKeyId: query.api_key_id ?? null,
+    group: 'group' in query ? (query.group ?? null) : null,
   };
 }
 

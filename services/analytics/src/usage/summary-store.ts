@@ -43,7 +43,7 @@ export function summaryStatement(request: SummaryRequest, parts: PeriodParts, sh
   const { groupBy, figures = 'all' } = request;
   const measures = measuresOf[figures][shows.totals ? 'totals' : 'groups'];
   const source = sourceOf(request, parts);
-  const users = figures === 'costs' ? noUsers : usersOf(groupBy, source.table === 'usage');
+  const users = figures === 'costs' ? noUsers : usersOf(groupBy, source.table !== 'usage_totals');
   const condition = hasFirstKey(request, parts);
   const sums = {
     folds: sumsOf(measures),

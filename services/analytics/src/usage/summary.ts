@@ -9,6 +9,8 @@ export interface UsageFilter {
   dialect: string | null;
   user: string | null;
   apiKeyId: string | null;
+  /** The name of a group, in any case. */
+  group: string | null;
 }
 
 /** The figures in summaries of usage or of costs. */
