@@ -144,7 +144,7 @@ export interface Endpoints {
   'GET /v1/whoami': { answer: z.output<typeof whoami> };
   'GET /v1/limits': { answer: LimitList };
   'GET /v1/models': { answer: z.output<typeof modelList> };
-  'GET /v1/usage/summary': { query: Query<Selected | RunFilter>; answer: UsageSummary };
+  'GET /v1/usage/summary': { query: Query<Selected | RunFilter | 'group'>; answer: UsageSummary };
   'GET /v1/costs/summary': { query: Query<Selected>; answer: CostSummary };
   'GET /v1/costs/export': { query: Query<Selected | 'format'>; answer: Blob };
   'GET /v1/traces/follow': {

@@ -19,7 +19,7 @@ export function Costs() {
       endpoints={endpoints}
       dimensions={[
         ...(['day', 'month', 'model', 'provider', 'agent'] as const),
-        ...(['user', 'api_key', 'channel', 'client', 'session'] as const),
+        ...(['user', 'group', 'api_key', 'channel', 'client', 'session'] as const),
       ]}
       hrefOf={hrefOf}
     />

@@ -7,7 +7,8 @@ import type { Bar } from '../parts/chart-series.ts';
 import { figureColumn, shareColumn } from '../parts/columns.tsx';
 import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { Choice } from '../parts/fields.tsx';
-import { groupColumn, runsIn } from '../parts/group-name.tsx';
+import { FilterField } from '../parts/filter-field.tsx';
+import { countedInEach, groupColumn, runsIn } from '../parts/group-name.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
 import { PeriodChoice, usePeriod, type Period } from '../parts/period-choice.tsx';
 import { StackedChart } from '../parts/stacked-chart.tsx';
@@ -21,6 +22,8 @@ const dimensions = {
   model: 'Model',
   agent: 'Agent',
   client: 'Program',
+  user: 'User',
+  group: 'User group',
   session: 'Session',
 } as const;
 type Grouping = keyof typeof dimensions;
@@ -32,17 +35,21 @@ export function Usage() {
   const period = usePeriod();
   const [chosen, setBy] = useParameter('by');
   const by = isShown(chosen) ? chosen : 'day';
-  const known = useAnswer('GET /v1/usage/summary', { query: { ...period.range, group_by: by } });
+  const [group] = useParameter('group');
+  const query = { ...period.range, group_by: by, ...(group !== '' && { group }) };
+  const known = useAnswer('GET /v1/usage/summary', { query });
   return (
     <>
       <div class="choices">
         <PeriodChoice period={period} />
         <Choice label="Group by" value={by} onChange={setBy} options={dimensions} />
+        <FilterField label="User group" name="group" />
       </div>
       <KnownAnswer known={known}>
         {(summary) => (
           <>
             {by === 'day' ? <RunsByDay summary={summary} period={period} /> : null}
+            {by === 'group' ? <p class="faint">{countedInEach}</p> : null}
             <DataTable
               caption={`Usage by ${dimensions[by].toLowerCase()}`}
               file={`usage-${by}-${period.days.first}-${period.days.last}.csv`}

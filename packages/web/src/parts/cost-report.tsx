@@ -10,7 +10,7 @@ import type { ChartGroup } from './chart-series.ts';
 import { CostsByDay, type AnyCosts } from './costs-by-day.tsx';
 import { DataTable, type DataColumn } from './data-table.tsx';
 import { Choice } from './fields.tsx';
-import { groupColumn, groupText, runsIn, type GroupLink } from './group-name.tsx';
+import { countedInEach, groupColumn, groupText, runsIn, type GroupLink } from './group-name.tsx';
 import { KnownAnswer } from './known-answer.tsx';
 import { Money } from './money.tsx';
 import { PeriodChoice, usePeriod, type Period } from './period-choice.tsx';
@@ -54,6 +54,7 @@ export const reportTitles = {
   channel: 'Channel',
   client: 'Program',
   session: 'Session',
+  group: 'User group',
 } as const;
 export type ReportDimension = keyof typeof reportTitles;
 
@@ -79,7 +80,6 @@ export function CostReport(props: CostReportProps) {
   const query = { ...period.range, ...filter, group_by: groups.join(',') };
   const known = useAnswer(endpoints.summary, { query });
   const before = useAnswer(endpoints.summary, { query: { ...period.before.range, ...filter } });
-  const chartGroup = useCallback(({ key }: Group) => groupIn(and, key), [and]);
   return (
     <>
       <div class="choices">
@@ -102,11 +102,7 @@ export function CostReport(props: CostReportProps) {
               pricesHref={pricesHref}
               cards={cards}
             />
-            {by === 'day' ? (
-              <CostsByDay summary={summary} days={period.days} groupOf={chartGroup} hasTable />
-            ) : (
-              <GroupsByDay key={by} name={endpoints.summary} by={by} filter={filter} period={period} />
-            )}
+            <Chart {...{ summary, by, and, filter, period }} name={endpoints.summary} />
             {children}
             <DataTable
               caption={`Costs by ${groups.map((group) => reportTitles[group].toLowerCase()).join(' and ')}`}
@@ -142,6 +138,20 @@ interface GroupsByDayProps {
   by: ReportDimension;
   filter: NonNullable<CostReportProps['filter']>;
   period: Period;
+}
+
+interface ChartProps extends GroupsByDayProps {
+  summary: AnyCosts;
+  and: ReportDimension | undefined;
+}
+
+/** The costs of a report by day. */
+function Chart({ summary, and, ...groups }: ChartProps) {
+  const { by, period } = groups;
+  const chartGroup = useCallback(({ key }: Group) => groupIn(and, key), [and]);
+  if (by === 'group' || and === 'group') return <p class="faint">{countedInEach}</p>;
+  if (by !== 'day') return <GroupsByDay key={by} {...groups} />;
+  return <CostsByDay summary={summary} days={period.days} groupOf={chartGroup} hasTable />;
 }
 
 /** The groups of a report by day, where several days have them and all of them came. */

@@ -12,7 +12,12 @@ const without: Partial<Record<Dimension, string>> = {
   user: 'No user',
   api_key: 'No key',
   session: 'No session',
+  group: 'No group',
 };
+
+/** Beside figures by groups of users. A chart of them would add up to more than was spent. */
+export const countedInEach =
+  'A run counts in each group that its user had when it began, and once in the total.';
 
 /** The filters of the page of runs by their dimension. */
 const filters: Partial<Record<Dimension, string>> = {
@@ -44,10 +49,12 @@ export function groupText(dimension: Dimension, key: Key): string {
 /** A page about a group. */
 export type GroupLink = (dimension: Dimension, value: string) => string | undefined;
 
-/** Links of groups to their runs in a period. */
+/** Links of groups to their runs in a period; of groups of users, to the usage of these. */
 export function runsIn(period: PeriodName): GroupLink {
   return (dimension, value) => {
     if (dimension === 'day') return `/app/traces?period=${value}`;
+    if (dimension === 'group')
+      return `/app/usage?${new URLSearchParams({ period, group: value, by: 'user' }).toString()}`;
     const filter = filters[dimension];
     if (filter === undefined) return undefined;
     return `/app/traces?${new URLSearchParams({ period, [filter]: value }).toString()}`;
