@@ -1,12 +1,15 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import {
+  groupEntry,
+  groupNameEntry,
   PolicyIndex,
   policyFields,
   policyPers,
   type MatchedPolicy,
   type PolicyField,
   type RunFacts,
+  type RunGroup,
 } from './policy-matching.ts';
 
 const policyOf = (policy: Partial<MatchedPolicy> = {}): MatchedPolicy => ({
@@ -18,6 +21,9 @@ const run = (facts: Partial<RunFacts> = {}): RunFacts => ({
   ...{ userId: null, groups: [], agent: null, apiKeyId: null, sessionId: null, ownKey: false },
   ...facts,
 });
+
+const group = (name: string, id = `${name}'s id`): RunGroup => ({ id, name });
+const groups = (...names: string[]): { groups: string[] } => ({ groups: names.map(groupNameEntry) });
 
 const valuesOf = (policy: Partial<MatchedPolicy>, facts: Partial<RunFacts>, model = 'gpt-5'): string[] =>
   new PolicyIndex([policyOf(policy)])
@@ -34,7 +40,15 @@ describe('the policies of a run', () => {
     ['a user', { select: { users: ['ada'] } }, { userId: 'ada' }, ['']],
     ['another user', { select: { users: ['ada'] } }, { userId: 'grace' }, []],
     ['no user where users are selected', { select: { users: ['*'] } }, {}, []],
-    ['one of several groups', { select: { groups: ['a', 'b'] } }, { groups: ['x', 'B'] }, ['']],
+    ['one of several groups', { select: groups('a', 'b') }, { groups: [group('x'), group('B')] }, ['']],
+    ['a group by its id', { select: { groups: [groupEntry('1')] } }, { groups: [group('x', '1')] }, ['']],
+    [
+      'no group with the id as its name',
+      { select: { groups: [groupEntry('1')] } },
+      { groups: [group('1')] },
+      [],
+    ],
+    ['no group with the name as its id', { select: groups('1') }, { groups: [group('x', '1')] }, []],
     ['an agent by its key', { select: { agents: ['help*'] } }, { agent: { id: '1', key: 'helpdesk' } }, ['']],
     ['an agent by its id', { select: { agents: ['1'] } }, { agent: { id: '1', key: 'helpdesk' } }, ['']],
     ['each named field', { select: { users: ['ada'], models: ['claude-*'] } }, { userId: 'ada' }, []],
@@ -44,15 +58,15 @@ describe('the policies of a run', () => {
     ['the model called', { per: 'model' }, {}, ['gpt-5']],
     [
       'selected groups alone',
-      { per: 'group', select: { groups: ['eng*'] } },
-      { groups: ['eng-1', 'x'] },
-      ['eng-1'],
+      { per: 'group', select: groups('eng*') },
+      { groups: [group('eng-1', '1'), group('x', '2')] },
+      ['1'],
     ],
     [
       'selected groups in any spelling',
-      { per: 'group', select: { groups: ['CAFE\u0301'] } },
-      { groups: ['caf\u00e9'] },
-      ['caf\u00e9'],
+      { per: 'group', select: groups('CAFE\u0301') },
+      { groups: [group('caf\u00e9', '1')] },
+      ['1'],
     ],
     [
       'a session of a user',
@@ -102,11 +116,19 @@ describe('matching by an index', () => {
   });
 });
 
-it('a counter of a user has its groups as overrides name them', () => {
+it('a counter of a user has its groups by their ids', () => {
   const [counter] = new PolicyIndex([policyOf({ per: 'user' })])
-    .matching(run({ userId: 'ada', groups: ['Engineering', 'CAFE\u0301'] }))
+    .matching(run({ userId: 'ada', groups: [group('Engineering', '1'), group('Sales', '2')] }))
     .countersOf('gpt-5');
-  expect(counter?.user).toEqual({ id: 'ada', groups: ['engineering', 'caf\u00e9'] });
+  expect(counter?.user).toEqual({ id: 'ada', groups: ['1', '2'] });
+});
+
+it('a renamed group is counted as before, under its new name', () => {
+  const index = new PolicyIndex([policyOf({ per: 'group', select: { groups: [groupEntry('1')] } })]);
+  const counterOf = (name: string) =>
+    index.matching(run({ groups: [group(name, '1')] })).countersOf('gpt-5')[0];
+  expect(counterOf('Revenue')?.id).toBe(counterOf('Sales')?.id);
+  expect([counterOf('Sales')?.label, counterOf('Revenue')?.label]).toEqual(['Sales', 'Revenue']);
 });
 
 it('a user with many groups is compared with many patterns once', () => {
@@ -114,11 +136,11 @@ it('a user with many groups is compared with many patterns once', () => {
     Array.from({ length: 50 }, (_, index) => `team-${policy}-${index}-*`);
   const index = new PolicyIndex(
     Array.from({ length: 32 }, (_, number) =>
-      policyOf({ id: `p${number}`, per: 'group', select: { groups: [...patterns(number), 'staff'] } }),
+      policyOf({ id: `p${number}`, per: 'group', select: groups(...patterns(number), 'staff') }),
     ),
   );
-  const others = Array.from({ length: 19 }, (_, number) => `group-of-others-${number}`);
-  const facts = run({ groups: [...others, 'Staff'] });
+  const others = Array.from({ length: 19 }, (_, number) => group(`group-of-others-${number}`));
+  const facts = run({ groups: [...others, group('Staff')] });
   const compared = jest.spyOn(String.prototype, 'startsWith');
   try {
     expect(index.matching(facts).countersOf('gpt-5')).toHaveLength(32);
@@ -151,12 +173,16 @@ const entries = fc.option(fc.array(fc.stringMatching(/^[ab*]{1,4}$/), { minLengt
   nil: undefined,
 });
 
+/** Some names are taken for ids. */
+const groupEntryOf = (entry: string): string =>
+  /^a[^*]*$/.test(entry) ? groupEntry(entry) : groupNameEntry(entry);
+
 const policies: fc.Arbitrary<MatchedPolicy> = fc
   .record({
     id: names,
     select: fc.record({
       users: entries,
-      groups: entries,
+      groups: entries.map((list) => list?.map(groupEntryOf)),
       agents: entries,
       apiKeys: entries,
       models: entries,
@@ -173,7 +199,9 @@ const policies: fc.Arbitrary<MatchedPolicy> = fc
 
 const facts: fc.Arbitrary<RunFacts> = fc.record({
   userId: fc.option(names),
-  groups: fc.uniqueArray(names, { maxLength: 3 }),
+  groups: fc
+    .uniqueArray(fc.tuple(names, names), { maxLength: 3, selector: ([id]) => id })
+    .map((list) => list.map(([id, text]) => group(text, id))),
   agent: fc.option(fc.record({ id: names, key: names })),
   apiKeyId: fc.option(names),
   sessionId: fc.option(names),
@@ -183,11 +211,13 @@ const facts: fc.Arbitrary<RunFacts> = fc.record({
 const shown = ({ policy, value }: { policy: MatchedPolicy; value: string }): string =>
   `${policy.id} ${value}`;
 
+const entriesOf = ({ id, name: text }: RunGroup): string[] => [groupEntry(id), groupNameEntry(text)];
+
 /** Each policy by regular expressions. */
 function naive(list: readonly MatchedPolicy[], run: RunFacts, model: string): string[] {
   const values: Record<PolicyField, readonly (string | undefined)[]> = {
     users: [run.userId ?? undefined],
-    groups: run.groups,
+    groups: run.groups.flatMap(entriesOf),
     agents: [run.agent?.id, run.agent?.key],
     apiKeys: [run.apiKeyId ?? undefined],
     models: [model],
@@ -208,7 +238,9 @@ function naive(list: readonly MatchedPolicy[], run: RunFacts, model: string): st
       const session = run.userId === null ? `key:${run.apiKeyId ?? ''}` : `user:${run.userId}`;
       const per = {
         ...{ user: [run.userId], agent: [run.agent?.id], api_key: [run.apiKeyId], model: [model] },
-        group: run.groups.filter((group) => isNamed(policy, 'groups', group)),
+        group: run.groups
+          .filter((each) => entriesOf(each).some((entry) => isNamed(policy, 'groups', entry)))
+          .map(({ id }) => id),
         session: [run.sessionId === null ? null : `${session}/${run.sessionId}`],
       };
       const counted: readonly (string | null | undefined)[] = policy.per === null ? [''] : per[policy.per];

@@ -1,4 +1,5 @@
 import { createHmac, hash } from 'node:crypto';
+import { cacheKey } from './cache-key.ts';
 import { AppError } from './errors.ts';
 import { foldedGroup } from './folded-group.ts';
 import { matchesPattern, parsePattern } from './name-pattern.ts';
@@ -17,7 +18,7 @@ export type Per = (typeof policyPers)[number];
 /** The part of a policy for matching. */
 export interface MatchedPolicy {
   id: string;
-  /** Names and patterns by field; fields without any are absent. */
+  /** Names and patterns by field, of groups those by `groupEntry`; fields without any are absent. */
   select: Readonly<Partial<Record<PolicyField, readonly string[]>>>;
   per: Per | null;
   /** Whether it counts runs on the tenant's own provider keys. */
@@ -31,11 +32,20 @@ export interface Counter<Policy extends MatchedPolicy> {
   /** A UUID. */
   id: string;
   policy: Policy;
+  /** The id of a group, which stays when the group gets another name. */
   value: string;
-  /** The user of the value, with the groups whose overrides count for it; null for other values. */
+  /** The value as people know it: the name of a group. */
+  label: string;
+  /** The user of the value, with the ids of groups whose overrides count for it; null for other values. */
   user: { id: string; groups: readonly string[] } | null;
   /** The key of the request. */
   apiKeyId: string | null;
+}
+
+/** A group of a run's user. */
+export interface RunGroup {
+  id: string;
+  name: string;
 }
 
 /** Counters of policies of one provider call; a request with more is refused. */
@@ -44,8 +54,8 @@ const maxCounters = 64;
 /** The properties of a run for selections, apart from the model called. */
 export interface RunFacts {
   userId: string | null;
-  /** The names of the user's groups when the run began. */
-  groups: readonly string[];
+  /** The user's groups when the run began. */
+  groups: readonly RunGroup[];
   agent: { id: string; key: string } | null;
   apiKeyId: string | null;
   sessionId: string | null;
@@ -55,6 +65,16 @@ export interface RunFacts {
 
 /** The most groups in the memory of an index; others are compared with all patterns again. */
 const maxRecentGroups = 500;
+
+/** An entry of `select.groups`: a group of the directory, whatever its name is. */
+export function groupEntry(id: string): string {
+  return `id:${id}`;
+}
+
+/** An entry of `select.groups`: the groups with a name, or with names like a pattern, in any case. */
+export function groupNameEntry(name: string): string {
+  return `name:${foldedGroup(name)}`;
+}
 
 /** Bit `n` stands for the policy with this index. */
 type PolicySet = bigint;
@@ -70,7 +90,7 @@ export class PolicyIndex<Policy extends MatchedPolicy> {
   constructor(policies: readonly Policy[]) {
     this.#policies = policies;
     const indexOf = (field: PolicyField): FieldIndex =>
-      new FieldIndex(policies.map(({ select }) => select[field]?.map((entry) => folded(field, entry))));
+      new FieldIndex(policies.map(({ select }) => select[field]));
     this.#indexes = {
       users: indexOf('users'),
       groups: indexOf('groups'),
@@ -91,13 +111,12 @@ export class PolicyIndex<Policy extends MatchedPolicy> {
 
   /** The policies of a run, if it calls the right models. They hold until the run ends. */
   matching(facts: RunFacts): RunPolicies<Policy> {
-    const groups = facts.groups.map(foldedGroup);
     const valuesOf: Record<Exclude<PolicyField, 'groups' | 'models'>, readonly string[]> = {
       users: listOf(facts.userId),
       agents: facts.agent === null ? [] : [facts.agent.id, facts.agent.key],
       apiKeys: listOf(facts.apiKeyId),
     };
-    const selecting = groups.map((group) => ({ group, policies: this.#selecting(group) }));
+    const selecting = facts.groups.map((group) => ({ group, policies: this.#selecting(group) }));
     let matching = facts.ownKey ? this.#countingOwnKeys : setOf(this.#policies, () => true);
     for (const field of policyFields)
       if (field !== 'groups' && field !== 'models')
@@ -105,18 +124,21 @@ export class PolicyIndex<Policy extends MatchedPolicy> {
     matching &= selecting.reduce((set, { policies }) => set | policies, this.#indexes.groups.matching([]));
     return new RunPolicies({
       candidates: membersOf(this.#policies, matching),
-      facts: { ...facts, groups },
+      facts,
       groupsOf: (index) =>
         selecting.filter(({ policies }) => hasBit(policies, index)).map(({ group }) => group),
       models: this.#indexes.models,
     });
   }
 
-  #selecting(group: string): PolicySet {
-    const compared = () => ({ policies: this.#indexes.groups.matching([group]) });
+  #selecting({ id, name }: RunGroup): PolicySet {
+    const { groups } = this.#indexes;
+    const compared = () => ({
+      policies: groups.naming(groupEntry(id)) | groups.matching([groupNameEntry(name)]),
+    });
     // Names alone are found faster.
-    if (!this.#indexes.groups.hasPatterns) return compared().policies;
-    return this.#selectingGroups.getOrMake(group, compared).policies;
+    if (!groups.hasPatterns) return compared().policies;
+    return this.#selectingGroups.getOrMake(cacheKey(id, name), compared).policies;
   }
 }
 
@@ -129,7 +151,7 @@ interface RunPoliciesOptions<Policy> {
   candidates: readonly Candidate<Policy>[];
   facts: RunFacts;
   /** The groups of the run in the selection of a policy. */
-  groupsOf: (index: number) => readonly string[];
+  groupsOf: (index: number) => readonly RunGroup[];
   models: FieldIndex;
 }
 
@@ -174,22 +196,25 @@ export class RunPolicies<Policy extends MatchedPolicy> {
   #countersOf({ policy, index }: Candidate<Policy>, modelId: string | null): Counter<Policy>[] {
     const { userId, groups, apiKeyId } = this.#options.facts;
     const hasUser = policy.per === 'user' || policy.per === 'session';
-    const user =
-      hasUser && userId !== null ? { id: userId, groups: policy.per === 'user' ? groups : [] } : null;
-    return this.#valuesOf(policy, index, modelId).map((value) =>
-      counterOf(policy, value, { user, apiKeyId }),
-    );
+    const ids = policy.per === 'user' ? groups.map(({ id }) => id) : [];
+    const user = hasUser && userId !== null ? { id: userId, groups: ids } : null;
+    if (policy.per === 'group')
+      return this.#options
+        .groupsOf(index)
+        .map(({ id, name }) => counterOf(policy, id, { label: name, user, apiKeyId }));
+    return this.#valuesOf(policy.per, modelId).map((long) => {
+      const value = shortened(long);
+      return counterOf(policy, value, { label: value, user, apiKeyId });
+    });
   }
 
-  #valuesOf({ per }: MatchedPolicy, index: number, modelId: string | null): readonly string[] {
-    const { facts, groupsOf } = this.#options;
+  #valuesOf(per: Exclude<Per, 'group'> | null, modelId: string | null): readonly string[] {
+    const { facts } = this.#options;
     switch (per) {
       case null:
         return [''];
       case 'user':
         return listOf(facts.userId);
-      case 'group':
-        return groupsOf(index);
       case 'agent':
         return listOf(facts.agent?.id ?? null);
       case 'api_key':
@@ -204,16 +229,20 @@ export class RunPolicies<Policy extends MatchedPolicy> {
 
 const maxValueLength = 256;
 
+/** A long value is replaced by its hash. */
+function shortened(value: string): string {
+  return value.length <= maxValueLength ? value : `sha256:${hash('sha256', value)}`;
+}
+
 /**
- * The counter of a value; a long value is replaced by its hash. Its id is the same on every replica: a UUID of RFC 9562,
- * version 8, of a keyed hash (HMAC-SHA-256), since it outlives the deletion of a user's data.
+ * The counter of a value. Its id is the same on every replica: a UUID of RFC 9562, version 8, of a keyed hash
+ * (HMAC-SHA-256), since it outlives the deletion of a user's data.
  */
 function counterOf<Policy extends MatchedPolicy>(
   policy: Policy,
-  longValue: string,
-  holder: Pick<Counter<Policy>, 'user' | 'apiKeyId'>,
+  value: string,
+  holder: Pick<Counter<Policy>, 'label' | 'user' | 'apiKeyId'>,
 ): Counter<Policy> {
-  const value = longValue.length <= maxValueLength ? longValue : `sha256:${hash('sha256', longValue)}`;
   const digest = createHmac('sha256', policy.counterKey).update(value).digest('hex');
   const variant = ((parseInt(digest.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);
   const parts = [digest.slice(0, 8), digest.slice(8, 12), `8${digest.slice(13, 16)}`];
@@ -231,11 +260,6 @@ function sessionValue({ sessionId, userId, apiKeyId }: RunFacts): string | null 
   if (sessionId === null) return null;
   const holder = userId === null ? `key:${apiKeyId ?? ''}` : `user:${encodeURIComponent(userId)}`;
   return `${holder}/${sessionId}`;
-}
-
-/** Names of groups are the same in any case. */
-function folded(field: PolicyField, name: string): string {
-  return field === 'groups' ? foldedGroup(name) : name;
 }
 
 /** The selections of all policies by one field. */
@@ -265,11 +289,16 @@ class FieldIndex {
     return this.#byPattern.length > 0;
   }
 
+  /** The policies with a value, apart from patterns. */
+  naming(value: string): PolicySet {
+    return this.#byName.get(value) ?? 0n;
+  }
+
   /** The policies with one of the values, or without names in the field. */
   matching(values: readonly string[]): PolicySet {
     let matching = this.#others;
     for (const value of values) {
-      matching |= this.#byName.get(value) ?? 0n;
+      matching |= this.naming(value);
       for (const { pattern, policies } of this.#byPattern)
         if ((policies & ~matching) !== 0n && matchesPattern(pattern, value)) matching |= policies;
     }

@@ -212,15 +212,22 @@ describe('a counter of a policy', () => {
     await override('bob', '0.000000000020', '2020-01-01');
     await override('group:staff', '0.000000000030');
     await override('group:board', null);
-    const limit = async (value: string, groups: string[] = []) =>
-      (await new Replica(service).leaseOne(tenant.id, { ...counter(policyId, value), groups })).limit;
+    const names = ['staff', 'board', 'guests', 'research'];
+    await service.call('PUT', '/v1/users/ada', { as: tenant.admin, body: { groups: names } });
+    const rows = await service.rows('select id, name from tenant.groups where tenant_id = $1', [tenant.id]);
+    const idOf = (name: string) => String(rows.find((row) => row['name'] === name)?.['id']);
+    const limit = async (value: string, groups: string[] = []) => {
+      const ask = { ...counter(policyId, value), groups: groups.map(idOf) };
+      return (await new Replica(service).leaseOne(tenant.id, ask)).limit;
+    };
     expect(await limit('ada', ['staff'])).toBe(10n);
     expect(await limit('bob')).toBe(600n);
     expect(await limit('carol', ['staff', 'guests'])).toBe(30n);
     expect(await limit('dan', ['staff', 'board'])).toBeUndefined();
     await service.rows(`update tenant.policies set per = 'group' where id = $1`, [policyId]);
     await override('research', '0.000000000040');
-    expect(await limit('research')).toBe(40n);
+    expect(await limit(idOf('research'))).toBe(40n);
+    expect(await limit(idOf('guests'))).toBe(600n);
   });
 
   it('that enforces nothing is counted without a limit', async () => {

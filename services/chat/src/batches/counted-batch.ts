@@ -9,10 +9,7 @@ export function countedBatch(
   { settings, apiKeyId }: Payer,
   { userId, groups, ownKey, model, amounts }: BatchFacts,
 ): CountedCall | undefined {
-  const facts = {
-    ...{ userId, groups: groups.map(({ name }) => name) },
-    ...{ agent: null, apiKeyId, sessionId: null, ownKey },
-  };
+  const facts = { userId, groups, agent: null, apiKeyId, sessionId: null, ownKey };
   const counters = settings.policies?.matching(facts).countersOf(model.id) ?? [];
   if (counters.length === 0) return undefined;
   const withoutTokens = counters.map((counter) => ({

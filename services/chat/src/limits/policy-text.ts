@@ -4,8 +4,8 @@ import type { PolicyCounter } from '../policies/policy.ts';
 import type { LeasedLimit, Need } from './leased-limit.ts';
 
 /** The policy with the value counted: `The policy "people" (user "ada")`. */
-export function policySubject({ policy: { name, per }, value }: PolicyCounter): string {
-  const counted = per === null ? '' : ` (${per.replace('_', ' ')} ${JSON.stringify(value)})`;
+export function policySubject({ policy: { name, per }, label }: PolicyCounter): string {
+  const counted = per === null ? '' : ` (${per.replace('_', ' ')} ${JSON.stringify(label)})`;
   return `The policy ${JSON.stringify(name)}${counted}`;
 }
 

@@ -142,12 +142,7 @@ function furtherCalls(calls: CallAdmission, call: CallAmounts): StartedTurn['adm
 function runPoliciesOf({ settings, actor, target, sessionId }: TurnContext): RunPolicies<Policy> | null {
   const { agentId, agentKey = '', ownKeys } = target;
   const policies = settings.policies?.matching({
-    ...{
-      userId: actor.userId,
-      groups: actor.groups.map(({ name }) => name),
-      apiKeyId: actor.apiKeyId,
-      sessionId,
-    },
+    ...{ userId: actor.userId, groups: actor.groups, apiKeyId: actor.apiKeyId, sessionId },
     agent: agentId === null ? null : { id: agentId, key: agentKey },
     ownKey: ownKeys !== null,
   });

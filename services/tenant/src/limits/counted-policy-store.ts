@@ -19,13 +19,17 @@ interface PolicyRow {
 }
 
 /**
- * Joins the override `o` in force for the value of a counter. Values of overrides and counters, and groups of users, are
- * folded before they come here (`foldedGroup`).
+ * Joins the group `counted` of a counter, by the id in its value, and the override `o` in force for its value. `p`: the
+ * policy.
  */
 export function overrideJoin(counter: string): string {
   return `left join lateral (
+       select name, folded from tenant.groups
+       where p.per = 'group' and tenant_id = p.tenant_id
+         and id = case when ${counter}.value ~ '^[0-9a-f-]{36}$' then ${counter}.value::uuid end limit 1
+     ) as counted on true left join lateral (
        select amounts from tenant.policy_overrides
-       where policy_id = ${counter}.policy_id and value = ${counter}.value
+       where policy_id = ${counter}.policy_id and value = coalesce(counted.folded, ${counter}.value)
          and (until is null or until > clock_timestamp())
      ) as o on true`;
 }
@@ -44,14 +48,16 @@ export async function findCountedPolicies(
             o.amounts as "valueOverride", coalesce(g.amounts, '[]') as "groupOverrides", (select calendar from shown) as calendar
      from unnest($2::uuid[], $3::uuid[], $4::text[], $5::jsonb[]) as a (id, policy_id, value, groups)
      cross join lateral (
-       select per, limits, budget, enforce, counts_since from tenant.policies
+       select tenant_id, per, limits, budget, enforce, counts_since from tenant.policies
        where id = a.policy_id and enabled
          and (tenant_id = $1 or tenant_id is null and (tenants is null or $1 = any (tenants))) limit 1
      ) as p ${overrideJoin('a')} left join lateral (
        select jsonb_agg(amounts) as amounts from tenant.policy_overrides
        where policy_id = a.policy_id and (until is null or until > clock_timestamp()) and p.per = 'user'
          and value = any (array (
-           select 'group:' || name from jsonb_array_elements_text(a.groups) as names (name)))
+           select 'group:' || named.folded from jsonb_array_elements_text(a.groups) as member (group_id)
+           cross join lateral (
+             select folded from tenant.groups where id = member.group_id::uuid and tenant_id = $1 limit 1) as named))
      ) as g on true`,
     [
       tenantId,

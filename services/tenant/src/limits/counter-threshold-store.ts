@@ -32,7 +32,7 @@ export async function publishCounterThresholds(
 ): Promise<NewAlert[]> {
   const counters = await db.all<SpentCounter>(
     `select c.id, p.id as "policyId", case when p.tenant_id is null then 'owner:' || p.name else p.name end as policy,
-       c.value, p.alerts, p.limits, p.budget, o.amounts as "valueOverride", c.used::text,
+       coalesce(counted.name, c.value) as value, p.alerts, p.limits, p.budget, o.amounts as "valueOverride", c.used::text,
        c.published_percent as "publishedPercent", ${milliseconds('c.window_start')} as "windowStart"
      from tenant.policy_counters c join tenant.policies p on p.id = c.policy_id
      ${overrideJoin('c')}

@@ -72,7 +72,7 @@ function readCounter({
   apiKeyId,
 }: Ask): PolicyCounter | null {
   if (policyId === undefined) return null;
-  const ids = apiKeyId === undefined ? [policyId] : [policyId, apiKeyId];
+  const ids = [policyId, ...groups, ...(apiKeyId === undefined ? [] : [apiKeyId])];
   if (!ids.every(isUuid) || value.length > maxCounterValue || resource === WireResource.COUNTS)
     throw new AppError(
       'invalid_value',

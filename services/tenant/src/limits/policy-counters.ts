@@ -13,11 +13,11 @@ export type Period = (typeof periods)[number];
 /** A counter of a policy as a whole, or of one value. */
 export interface PolicyCounter {
   policyId: string;
-  /** As it is shown. */
+  /** As it is shown, but the id of a group. */
   value: string;
   /** The user named by the value, or its owner; null without one. */
   userId: string | null;
-  /** The groups of this user. */
+  /** The ids of this user's groups. */
   groups: readonly string[];
   /** The key of the request, which opens the counter if it is new. */
   apiKeyId: string | null;

@@ -8,7 +8,7 @@ export interface EnabledPolicy {
   tenantId: string;
   fromOwner: boolean;
   name: string;
-  /** Names and patterns by field; fields without any are absent. */
+  /** Names and patterns by field, of groups entries of `groupEntry`; fields without any are absent. */
   selection: Partial<PolicySelect>;
   per: PolicyPer | null;
   limits: PolicyLimits;

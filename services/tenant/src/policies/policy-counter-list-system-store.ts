@@ -6,6 +6,8 @@ import type { CounterPage, CountersOf, ListedCounter } from './listed-counter.ts
 import { readUse } from './policy-use-system-store.ts';
 
 interface StoredCounter extends Omit<ListedCounter, 'reserved' | 'limits'> {
+  /** The value as the counter has it: the id of a group. */
+  counted: string;
   userId: string | null;
   groups: string[];
   windowStart: number | null;
@@ -33,40 +35,40 @@ export class PolicyCounterListSystemStore extends Store {
            select u.tenant_id, u.user_id,
              case when bool_or(o.amount is null) then null else max(o.amount) end as amount
            from overrides o
-           join tenant.groups g on ($1::uuid is null or g.tenant_id = $1) and lower(o.value) = 'group:' || lower(g.name)
+           join tenant.groups g on ($1::uuid is null or g.tenant_id = $1) and o.value = 'group:' || g.folded
            join tenant.group_members m on m.group_id = g.id
            join tenant.users u on u.id = m.person_id
            where (select per from policy) = 'user' and u.user_id is not null
            group by u.tenant_id, u.user_id
          ), live as materialized (
-           select distinct on (c.id) c.id, c.tenant_id, c.value, c.user_id,
+           select distinct on (c.id) c.id, c.tenant_id, c.value as counted, coalesce(g.name, c.value) as value,
+             coalesce(g.folded, c.value) as overridden, c.user_id,
              case when p.has_budget then greatest(0, c.used) end as used, p.amount,
              case when p.has_budget then c.window_start end as starts_at,
              case when p.has_budget then c.window_end end as ends_at
            from policy p join tenant.policy_counters c on (c.resource = 'budget') = p.has_budget
+           left join tenant.groups g on p.per = 'group' and g.tenant_id = c.tenant_id and g.id::text = c.value
            where c.policy_id = $2 and ($1::uuid is null or c.tenant_id = $1)
-             and ($3::text is null or starts_with(lower(c.value), lower($3)))
+             and ($3::text is null or starts_with(lower(coalesce(g.name, c.value)), lower($3)))
              and (not p.has_budget or c.window_start >= p.counts_since
                and (c.window_end is null or c.window_end > clock_timestamp()))
            order by c.id, c.window_start desc
          ), limited as (
-           select l.id, l.tenant_id, l.value, l.user_id, l.used, l.starts_at, l.ends_at,
+           select l.id, l.tenant_id, l.counted, l.value, l.user_id, l.used, l.starts_at, l.ends_at,
              case when o.value is not null then o.amount when g.user_id is not null then g.amount
                else l.amount end as most
-           from live l left join overrides o on lower(o.value) = lower(l.value)
-               and (o.value = l.value or (select per from policy) = 'group')
+           from live l left join overrides o on o.value = l.overridden
              left join of_groups g on g.tenant_id = l.tenant_id and g.user_id = l.user_id
          ), keyed as (
-           select id, tenant_id, value, user_id, used, most, starts_at, ends_at,
+           select id, tenant_id, counted, value, user_id, used, most, starts_at, ends_at,
              coalesce(case $4 when 'spent' then used else used - most end, '-Infinity') as key
            from limited
          )
          select k.id, k.tenant_id as "tenantId", t.slug as "tenantSlug", t.name as "tenantName",
-           k.value, k.user_id as "userId", k.used::text, k.most::text as budget, k.key::text,
+           k.counted, k.value, k.user_id as "userId", k.used::text, k.most::text as budget, k.key::text,
            k.ends_at as "resetsAt", floor(extract(epoch from k.starts_at) * 1000)::float8 as "windowStart",
            array(
-             select g.name from tenant.user_names n
-             join tenant.group_members m on m.person_id = n.person_id join tenant.groups g on g.id = m.group_id
+             select m.group_id from tenant.user_names n join tenant.group_members m on m.person_id = n.person_id
              where n.tenant_id = k.tenant_id and n.folded = lower(k.user_id)) as groups
          from keyed k join tenant.tenants t on t.id = k.tenant_id
          where $5::numeric is null or (k.key, k.id) < ($5::numeric, $6::uuid)
@@ -111,9 +113,9 @@ async function usesOf(
 }
 
 function asksOf({ id: policyId, name, per }: CountersOf['policy'], row: StoredCounter) {
-  const { id, value, userId, groups } = row;
-  const counter = { policyId, value, userId, groups, apiKeyId: null };
+  const { id, counted, value: label, userId, groups } = row;
+  const counter = { policyId, value: counted, userId, groups, apiKeyId: null };
   return setResources
     .filter((resource) => resource !== 'budget')
-    .map((resource) => ({ subjectId: id, resource, counter, policy: { name, per } }));
+    .map((resource) => ({ subjectId: id, resource, counter, policy: { name, per }, label }));
 }

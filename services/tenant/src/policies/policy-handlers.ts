@@ -20,6 +20,7 @@ import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { z } from 'zod';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
 import { lookUpUserIds } from '../shared/user-names-store.ts';
+import { findGroupId } from '../users/group-store.ts';
 import { findAgentIds } from './agent-ids-client.ts';
 import {
   checkOverride,
@@ -234,7 +235,7 @@ function resetHandlers(prefix: string, changes: Changes, holder: PolicyAudience)
       const ids = await idsIn(holder, call, { values: value === undefined ? [] : [value] });
       return changes.change(call, async (db) => {
         const before = orNotFound(await lockPolicy(db, nameIn(call, tenantIdOf)), what);
-        if (value !== undefined) await resetCounter(db, before.id, countedValue(before, value, ids));
+        if (value !== undefined) await resetValue(db, before, countedValue(before, value, ids));
         else await resetCounters(db, before.id);
         const after = orNotFound(
           await findPolicy(db, { tenantId: before.tenantId, idOrName: before.id }),
@@ -274,6 +275,12 @@ function overrideChange(
 ) {
   const view = (override: object | null) => ({ name, overrides: { [value]: override } });
   return { action: 'policy.updated' as const, id, before: view(before), after: view(after) };
+}
+
+/** Has the counter of a value, also of a group by its name, begin a new window. */
+async function resetValue(db: Queryable, { id, tenantId, per }: Policy, value: string): Promise<void> {
+  const counted = per === 'group' && tenantId !== null ? await findGroupId(db, tenantId, value) : value;
+  if (counted !== null) await resetCounter(db, id, counted);
 }
 
 async function replaced(

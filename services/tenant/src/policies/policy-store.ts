@@ -119,7 +119,7 @@ export async function resetCounters(db: Queryable, policyId: string): Promise<vo
   ]);
 }
 
-/** Ends the windows of one value, in all tenants of a policy: the next calls begin new ones. */
+/** Ends the windows of one value, or of a group by its id, in all tenants of a policy: the next calls begin new ones. */
 export async function resetCounter(db: Queryable, policyId: string, value: string): Promise<void> {
   const isOpen = `policy_id = $1 and value = $2 and resource <> 'concurrency'
     and (window_end is null or window_end > clock_timestamp())`;

@@ -1,4 +1,4 @@
-import { PolicyIndex, type Counter, type MatchedPolicy } from '@gatehouse/kit/policy-matching';
+import { PolicyIndex, type Counter, type MatchedPolicy, type RunFacts } from '@gatehouse/kit/policy-matching';
 import { inTenantOrder, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import { openCounterKey } from '@gatehouse/secrets/counter-key';
@@ -18,7 +18,11 @@ interface ShownPolicy extends MatchedPolicy {
 }
 
 /** An ask for the use of a counter. */
-type ShownAsk = CounterAsk & { policy: Pick<ShownPolicy, 'name' | 'per'> };
+type ShownAsk = CounterAsk & {
+  policy: Pick<ShownPolicy, 'name' | 'per'>;
+  /** The value as it is shown. */
+  label: string;
+};
 
 /** A limit of a counter. */
 export interface CounterLimit extends CallerLimit {
@@ -55,13 +59,10 @@ export class PolicyUseSystemStore extends Store {
   }
 
   /** The id and the groups of the user with this name, who need not be in the directory. */
-  async #userOf(
-    tenantId: string,
-    name: string | null,
-  ): Promise<{ userId: string | null; groups: readonly string[] }> {
+  async #userOf(tenantId: string, name: string | null): Promise<Pick<RunFacts, 'userId' | 'groups'>> {
     if (name === null) return { userId: null, groups: [] };
     const user = await this.#lookups.findUser({ tenantId, folded: foldedName(name) });
-    return { userId: user?.userId ?? name, groups: user?.groups.map((group) => group.name) ?? [] };
+    return { userId: user?.userId ?? name, groups: user?.groups ?? [] };
   }
 }
 
@@ -89,7 +90,7 @@ export async function readUse(
   });
   const rowOf = new Map(rows.map((row) => [limitName({ ...row, subjectId: row.id }), row]));
   const heldOf = Map.groupBy(held, limitName);
-  return limited.map(({ ask: { resource, policy, counter, subjectId }, counted, limit }) => {
+  return limited.map(({ ask: { resource, policy, label, subjectId }, counted, limit }) => {
     const name = limitName({ subjectId, resource });
     const row = rowOf.get(name) ?? null;
     const { window, isNew } = counterWindow(counted, { resource, calendar, row });
@@ -104,7 +105,7 @@ export async function readUse(
         inUse: holds.reduce((sum, { inUse }) => sum + inUse, 0n),
       },
       policy: policy.name,
-      value: policy.per === null ? null : counter.value,
+      value: policy.per === null ? null : label,
     };
   });
 }
@@ -124,11 +125,11 @@ function matchedPolicy(keyRing: KeyRing, policy: EnabledPolicy): ShownPolicy {
   };
 }
 
-function askOf({ id, policy, value, user }: Counter<ShownPolicy>, resource: SetResource): ShownAsk {
+function askOf({ id, policy, value, label, user }: Counter<ShownPolicy>, resource: SetResource): ShownAsk {
   const counter = {
     ...{ policyId: policy.id, value, userId: user?.id ?? null, groups: user?.groups ?? [] },
     // It opens no counter.
     apiKeyId: null,
   };
-  return { subjectId: id, resource, counter, policy };
+  return { subjectId: id, resource, counter, policy, label };
 }

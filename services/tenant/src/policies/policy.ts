@@ -75,7 +75,7 @@ export function patchedSettings(
   });
 }
 
-/** Whether two selections name the same, in any order. */
+/** Whether two selections name the same, in any order, and groups in any case. */
 function selectsTheSame(one: Partial<PolicySelect>, other: Partial<PolicySelect>): boolean {
   return canonical(one) === canonical(other);
 }
@@ -127,8 +127,8 @@ export function withUserIds<Body extends { select?: SelectedUsers | undefined }>
 }
 
 /**
- * A value as its counter has it, from one of its names: of a user the id, of an agent too; names of groups are the same in
- * any case.
+ * The value of an override as it is stored, from one of its names: of a user the id, of an agent too; names of groups are
+ * the same in any case.
  */
 export function overriddenValue(
   { per }: Pick<PolicySettings, 'per'>,
@@ -143,7 +143,7 @@ export function overriddenValue(
     : users(value);
 }
 
-/** Overrides by their values as counters have them. Throws `invalid_value` for one without meaning in the policy. */
+/** Overrides by their values as they are stored. Throws `invalid_value` for one without meaning in the policy. */
 export function overridesOf(
   settings: Pick<PolicySettings, 'per' | 'enforce' | 'budget'>,
   overrides: Readonly<Record<string, PutPolicyOverride>>,
@@ -173,7 +173,7 @@ export function checkOverride(
     throw invalid(param, 'a policy that refuses nothing has no limits');
 }
 
-/** The value of a counter, from one of its names. Throws `invalid_value` for a policy with one counter. */
+/** The value of a counter, of a group its name, from one of its names. Throws `invalid_value` for a policy with one counter. */
 export function countedValue(policy: Pick<PolicySettings, 'per'>, value: string, ids: PolicyIds): string {
   if (policy.per === null) throw invalid('value', 'the policy has one counter, without values');
   return overriddenValue(policy, value, ids);
@@ -204,7 +204,9 @@ function namedFields(select: Readonly<Record<string, string[] | undefined>>): Pa
 }
 
 function canonical(selection: Partial<PolicySelect>): string {
-  const fields = Object.entries(selection).map(([field, names]) => [field, [...names].sort()] as const);
+  const fields = Object.entries(selection).map(
+    ([field, names]) => [field, (field === 'groups' ? names.map(foldedGroup) : [...names]).sort()] as const,
+  );
   return JSON.stringify(fields.sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 

@@ -43,7 +43,16 @@ export async function groupIds(
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Counts new groups of a tenant. Throws `limit_reached`. */
+/** The id of the group with a name, in any case; null without one. */
+export async function findGroupId(db: Queryable, tenantId: string, name: string): Promise<string | null> {
+  const group = await db.first<{ id: string }>(
+    'select id from tenant.groups where tenant_id = $1 and folded = $2',
+    [tenantId, foldedGroup(name)],
+  );
+  return group?.id ?? null;
+}
+
+/** Counts new groups of a tenant, which its policies may name already. Throws `limit_reached`. */
 export async function countGroups(db: Queryable, tenantId: string, added: number): Promise<void> {
   const { groups } = await db.one<{ groups: number }>(
     'update tenant.user_directories set groups = groups + $2 where tenant_id = $1 returning groups',
@@ -51,6 +60,12 @@ export async function countGroups(db: Queryable, tenantId: string, added: number
   );
   if (groups > maxTenantGroups)
     throw new AppError('limit_reached', `A tenant has at most ${maxTenantGroups} groups.`);
+  // Chat has policies with the ids of groups that were there.
+  await db.query(
+    `insert into tenant.changes (tenant_id)
+     select $1 where exists (select from tenant.policies where tenant_id = $1 and selection ? 'groups')`,
+    [tenantId],
+  );
 }
 
 /** A side's groups of a user. */
