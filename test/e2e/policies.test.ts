@@ -50,6 +50,99 @@ async function statuses(tenant: TenantAccess, callers: readonly Caller[]): Promi
   return found;
 }
 
+/** The amounts spent by the values of a policy, in millionths of a USD. */
+async function spent(tenant: TenantAccess): Promise<Record<string, number>> {
+  const answer = await gateway.call('/v1/policies/people/counters', { key: tenant.adminKey });
+  const { data } = answer.body as { data: { value: string; spent_usd: string }[] };
+  return Object.fromEntries(
+    data.map(({ value, spent_usd: usd }) => [value, Math.round(Number(usd) * 1_000_000)]),
+  );
+}
+
+/** An identity provider of a tenant. */
+async function provisioning(tenant: TenantAccess) {
+  const body = { name: 'Identity provider', role: 'admin', scopes: ['scim.write'] };
+  const made = await gateway.call('/v1/api-keys', { key: tenant.adminKey, body });
+  const { key } = made.body as { key: string };
+  const send = async (method: string, path: string, sent: object): Promise<string> => {
+    const headers = { 'content-type': 'application/scim+json' };
+    const answer = await gateway.call(`/scim/v2${path}`, { key, method, headers, body: sent });
+    expect(answer.status).toBeLessThan(300);
+    return (answer.body as { id?: string } | undefined)?.id ?? '';
+  };
+  return {
+    add: (path: string, resource: object) => send('POST', path, resource),
+    replace: (path: string, value: object) => send('PATCH', path, { Operations: [{ op: 'replace', value }] }),
+  };
+}
+
+describe('a user renamed or moved between groups in a month', () => {
+  const ada = { user: 'ada', model: 'priced' };
+  const monthly = { per: 'group', budget: { usd: '1', period: 'month' } };
+  /** Lets the users of groups through alone, so that each answered request counts in a group. */
+  const forMembers = (...groups: string[]) => ({
+    ...{ name: 'members', per: 'user', limits: { requests_per_minute: 0 } },
+    overrides: Object.fromEntries(
+      groups.map((group) => [`group:${group}`, { limits: { requests_per_minute: null } }]),
+    ),
+  });
+  const costOf = (byValue: Record<string, number>, value: string): number => {
+    expect(byValue[value]).toBeGreaterThan(0);
+    return byValue[value] ?? 0;
+  };
+  const answered = (tenant: TenantAccess, caller: Caller) =>
+    eventually(async () => expect((await ask(tenant, caller)).status).toBe(200));
+
+  it('leaves what it has spent with the group that it had', async () => {
+    const tenant = await gateway.makeTenant();
+    const move = async (group: string) => {
+      const put = { key: tenant.adminKey, method: 'PUT', body: { groups: [group] } };
+      expect((await gateway.call('/v1/users/ada', put)).status).toBe(200);
+    };
+    await move('eng');
+    await create(tenant, { select: { groups: ['eng', 'sales'] }, ...monthly });
+    await create(tenant, forMembers('eng', 'sales'));
+    await answered(tenant, ada);
+    const one = await eventually(async () => costOf(await spent(tenant), 'eng'));
+    await move('sales');
+    let requests = 1;
+    await eventually(async () => {
+      await answered(tenant, ada);
+      requests += 1;
+      return costOf(await spent(tenant), 'sales');
+    });
+    const settled = () =>
+      eventually(async () => {
+        const { eng = 0, sales = 0 } = await spent(tenant);
+        expect(eng + sales).toBe(requests * one);
+        return { eng, sales };
+      });
+    const before = await settled();
+    await answered(tenant, ada);
+    requests += 1;
+    expect(await settled()).toEqual({ eng: before.eng, sales: before.sales + one });
+  });
+
+  it('counts on under its new name, and under the new name of its group', async () => {
+    const tenant = await gateway.makeTenant();
+    const { add, replace } = await provisioning(tenant);
+    const user = await add('/Users', { externalId: 'oid-ada', userName: 'ada' });
+    const group = await add('/Groups', { displayName: 'Research', members: [{ value: user }] });
+    await create(tenant, { select: { groups: ['Research'] }, ...monthly });
+    await create(tenant, forMembers('Research'));
+    await answered(tenant, ada);
+    const one = await eventually(async () => costOf(await spent(tenant), 'Research'));
+    await replace(`/Groups/${group}`, { displayName: 'Science' });
+    await replace(`/Users/${user}`, { userName: 'ada.lovelace' });
+    // At no time are its users without the override, or their requests out of the budget.
+    const callers = Array.from({ length: 20 }, () => ada);
+    expect(new Set(await statuses(tenant, callers))).toEqual(new Set([200]));
+    await answered(tenant, { ...ada, user: 'ada.lovelace' });
+    await eventually(async () => expect(await spent(tenant)).toEqual({ Science: 22 * one }));
+    expect((await ask(tenant, { user: 'grace' })).status).toBe(403);
+  });
+});
+
 describe('a policy', () => {
   it('limits each user apart, on all replicas together, and says which', async () => {
     const tenant = await withPolicy({ per: 'user', limits: { requests_per_minute: 2 } });

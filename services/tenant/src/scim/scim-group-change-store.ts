@@ -1,6 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { Changed, Queryable } from '@gatehouse/pg/pool';
+import { followRenamedGroup } from '../policies/renamed-group-store.ts';
 import { lockUsers } from '../users/user-store.ts';
 import { membersOf, type GroupChange } from './scim-group.ts';
 import {
@@ -94,6 +95,7 @@ async function writeGroup(db: Queryable, { tenantId, id, before, change }: Writt
     const other = await groupByName(db, tenantId, name);
     if (other !== null && other.id !== id) throw taken('displayName');
     await renameGroup(db, id, name);
+    if (before !== null) await followRenamedGroup(db, { tenantId, before: before.name, after: name });
   }
   const other = externalId === null ? null : await groupByExternalId(db, tenantId, externalId);
   if (other !== null && other.id !== id) throw taken('externalId');

@@ -299,7 +299,10 @@ export interface Policy {
   id: string;
   /** Begins with "owner:" for one of the owner. */
   name: string;
-  /** Names and patterns of which a run has one. A policy without names in a field selects runs of any. */
+  /**
+   * Names and patterns of which a run has one. A policy without names in a field selects runs of any. Groups are
+   * "id:" with a group's id, or "name:" with a folded pattern or the folded name of a group that is not there.
+   */
   users: string[];
   groups: string[];
   agents: string[];
@@ -404,7 +407,10 @@ export interface Ask {
    * demands. Ignored in a request with demands.
    */
   needs: bigint[];
-  /** For a counter of a policy: the policy, and the value counted, empty for one counter of all runs. */
+  /**
+   * For a counter of a policy: the policy, and the value counted: the id of a group, and empty for one counter of all
+   * runs.
+   */
   policyId?: string | undefined;
   value?:
     | string
@@ -413,7 +419,7 @@ export interface Ask {
   userId?:
     | string
     | undefined;
-  /** The groups of this user, for overrides of groups. */
+  /** The ids of this user's groups, for overrides of groups. */
   groups: string[];
   /** The key of the request, which opens the counter if it is new. */
   apiKeyId?: string | undefined;
