@@ -7,8 +7,9 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { LocalCredentials } from '@gatehouse/local/credentials';
 import { instructionText } from '@gatehouse/test/provider-simulator/faults';
-import { check, setting } from '../step.ts';
+import { check, mustHold, setting } from '../step.ts';
 import { keyHelper, logInByBrowser } from './command-line-login.ts';
+import { stoppedSession } from './stopped-session.ts';
 
 /** A step of `make test-outside` (60-coding-agents.sh). Its argument is the folder of the packages. */
 
@@ -20,7 +21,11 @@ const models = {
   messages: 'claude-sonnet-5-5',
   gemini: 'gemini-3.8-flash',
 };
-const { url, user_key: key } = JSON.parse(
+const {
+  url,
+  user_key: key,
+  admin_key: adminKey,
+} = JSON.parse(
   readFileSync(path.join(setting('GATEHOUSE_STATE'), 'credentials.json'), 'utf8'),
 ) as LocalCredentials;
 
@@ -143,6 +148,28 @@ for (const variable of ['ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_API_KEY']) {
     ),
   );
 }
+
+for (const [program, args] of [
+  ['Claude Code', claudeArguments('hi')],
+  ['Claude Agent SDK', sdkArguments],
+] as const)
+  await check(`${program}: a stopped session ends, and a held one sends one request`, async () => {
+    // One part of the answer arrives, and then none.
+    const slow = { x_simulator: { chunks: 2, chunk_delay_ms: 600_000 } };
+    const { cut, held } = await stoppedSession({ url, adminKey }, (address, ownKey) =>
+      output(process.execPath, [...args], {
+        ...{ ...claudeDirect, ANTHROPIC_BASE_URL: address, ANTHROPIC_API_KEY: ownKey },
+        CLAUDE_CODE_EXTRA_BODY: JSON.stringify(slow),
+      }),
+    );
+    // A cut stream is asked for once more, as one whole answer. The hold refuses it for good.
+    return (
+      mustHold(cut.requests <= 1, `${cut.requests} more requests: ${cut.printed}`) ??
+      mustHold(held.requests === 1, `${held.requests} requests: ${held.printed}`) ??
+      missing(cut.printed, 'run_stopped') ??
+      missing(held.printed, 'run_stopped')
+    );
+  });
 
 for (const api of ['chat', 'responses', 'gemini'] as const) {
   await check(`Claude Code: a streamed session with a model of the API ${api}`, async () => {
