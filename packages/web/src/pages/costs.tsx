@@ -13,7 +13,7 @@ export function Costs() {
   const hrefOf = (dimension: Dimension, value: string): string | undefined =>
     dimension === 'day'
       ? urlWith(path, query, { period: value, by: query.get('and') ?? 'model', and: '', sort: '' })
-      : runsIn(name)(dimension, value);
+      : runsIn(name, 'Cost')(dimension, value);
   return (
     <CostReport
       endpoints={endpoints}

@@ -67,7 +67,7 @@ function CostsByUser() {
 function columnsOf(summary: CostSummary, period: PeriodName): DataColumn<Group>[] {
   const share = { part: ({ total_usd: cost }: Group) => Number(cost), total: Number(summary.total_usd) };
   return [
-    groupColumn<Group>('User', 'user', runsIn(period)),
+    groupColumn<Group>('User', 'user', runsIn(period, 'Cost')),
     {
       header: 'Keys and limits',
       value: null,

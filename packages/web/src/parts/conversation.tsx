@@ -1,3 +1,4 @@
+import type { TargetedKeyboardEvent } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ApiError } from '../api/api-error.ts';
 import { complete, nothingYet, type Completion, type Message } from '../api/completion.ts';
@@ -44,6 +45,13 @@ export function Conversation({ model }: { model: string }) {
       setRunning(false);
     }
   };
+  const sendByEnter = (event: TargetedKeyboardEvent<HTMLFormElement>): void => {
+    // Enter also ends the choice of a character in an input method.
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+    if (!(event.target instanceof HTMLTextAreaElement)) return;
+    event.preventDefault();
+    if (!isRunning && model !== '') event.currentTarget.requestSubmit();
+  };
   return (
     <>
       <div class="conversation" role="log" aria-label="Conversation">
@@ -52,12 +60,20 @@ export function Conversation({ model }: { model: string }) {
         ))}
       </div>
       <form
+        onKeyDown={sendByEnter}
         onSubmit={(event) => {
           event.preventDefault();
           void ask();
         }}
       >
-        <LongTextField label="Message" rows={4} value={question} onChange={setQuestion} isRequired />
+        <LongTextField
+          label="Message"
+          hint="Enter sends it, Shift and Enter begin a line."
+          rows={4}
+          value={question}
+          onChange={setQuestion}
+          isRequired
+        />
         <p class="actions">
           <button type="submit" class="primary" disabled={isRunning || model === ''}>
             Send

@@ -107,7 +107,7 @@ export function CostReport(props: CostReportProps) {
             <DataTable
               caption={`Costs by ${groups.map((group) => reportTitles[group].toLowerCase()).join(' and ')}`}
               file={`costs-${groups.join('-')}-${period.days.first}-${period.days.last}.csv`}
-              columns={columnsOf(groups, summary, hrefOf ?? runsIn(period.name))}
+              columns={columnsOf(groups, summary, hrefOf ?? runsIn(period.name, 'Cost'))}
               rows={summary.groups}
               keyOf={({ key }) => JSON.stringify(key)}
               orderBy={by === 'day' || by === 'month' ? `-${reportTitles[by]}` : 'Cost'}

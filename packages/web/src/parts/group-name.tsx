@@ -49,15 +49,18 @@ export function groupText(dimension: Dimension, key: Key): string {
 /** A page about a group. */
 export type GroupLink = (dimension: Dimension, value: string) => string | undefined;
 
-/** Links of groups to their runs in a period; of groups of users, to the usage of these. */
-export function runsIn(period: PeriodName): GroupLink {
+/**
+ * Links of groups to their runs in a period, newest first or by a header of the runs; of groups of users, to the usage
+ * of these.
+ */
+export function runsIn(period: PeriodName, sort?: 'Cost'): GroupLink {
   return (dimension, value) => {
-    if (dimension === 'day') return `/app/traces?period=${value}`;
     if (dimension === 'group')
       return `/app/usage?${new URLSearchParams({ period, group: value, by: 'user' }).toString()}`;
     const filter = filters[dimension];
-    if (filter === undefined) return undefined;
-    return `/app/traces?${new URLSearchParams({ period, [filter]: value }).toString()}`;
+    if (dimension !== 'day' && filter === undefined) return undefined;
+    const filtered = dimension === 'day' ? { period: value } : { period, [filter ?? '']: value };
+    return `/app/traces?${new URLSearchParams({ ...filtered, ...(sort !== undefined && { sort }) }).toString()}`;
   };
 }
 

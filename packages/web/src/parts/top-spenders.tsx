@@ -15,10 +15,12 @@ type Group = CostSummary['groups'][number];
 
 const mostListed = 5;
 
-/** The models and agents that cost most in a period. */
+/** The models, agents and, for admins, users that cost most in a period. */
 export function TopSpenders({ period }: { period: Period }) {
+  const seesUsers = may(usePerson(), { role: 'admin' });
   return (
     <div class="beside">
+      {seesUsers ? <Spenders title="User" dimension="user" period={period} /> : null}
       <Spenders title="Model" dimension="model" period={period} />
       <Spenders title="Agent" dimension="agent" period={period} />
     </div>
@@ -27,7 +29,7 @@ export function TopSpenders({ period }: { period: Period }) {
 
 interface SpendersProps {
   title: string;
-  dimension: 'model' | 'agent';
+  dimension: 'model' | 'agent' | 'user';
   period: Period;
 }
 
@@ -51,7 +53,7 @@ function Spenders({ title, dimension, period }: SpendersProps) {
               </>
             }
             columns={[
-              groupColumn<Group>(title, dimension, runsIn(period.name)),
+              groupColumn<Group>(title, dimension, runsIn(period.name, 'Cost')),
               figureColumn('Runs', ({ requests }: Group) => requests),
               shareColumn('Share', {
                 part: ({ total_usd: cost }: Group) => Number(cost),
