@@ -141,7 +141,7 @@ try {
     await offers(page, 'agent:forecast');
     await type(page, 'Model or agent', 'agent:forecast');
     await type(page, 'Message', 'Ask your tool about the weather.');
-    await press(page, 'Send');
+    await page.keyboard.press('Enter');
     await shows(page, 'It rains on the moat.');
     await shows(page, '$');
     await press(page, 'the run');

@@ -14,17 +14,21 @@ import {
   shownUsd,
   textOf,
 } from './page-driver.ts';
-import { check } from './step.ts';
+import { check, mustHold } from './step.ts';
 
 /** A part of 32-pages.sh: the content of a run, refused requests, and the spending of all tenants. */
 
 const settings = '/v1/tenant/settings';
 
 /** Sends a question and returns the id of its run. */
-async function ask(content: string, model = 'gpt-4.1-mini'): Promise<string> {
+async function ask(content: string, model = 'gpt-4.1-mini', user?: string): Promise<string> {
   const response = await fetch(`${origin}/v1/chat/completions`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${credentials.admin_key}`, 'content-type': 'application/json' },
+    headers: {
+      authorization: `Bearer ${credentials.admin_key}`,
+      'content-type': 'application/json',
+      ...(user !== undefined && { 'x-service-user-id': user }),
+    },
     body: JSON.stringify({ model, messages: [{ role: 'user', content }] }),
   });
   await response.arrayBuffer();
@@ -109,6 +113,24 @@ try {
     const shown = await textOf(page, '.waterfall [open] .facts');
     return holdsNothing(/Kindembedding.*Tokens in\d/.test(shown) ? [] : [shown]);
   });
+
+  await check(
+    'the user that cost most is on the overview, and leads to the most expensive runs',
+    async () => {
+      const { admin_key: key } = credentials;
+      const user = `spender-${Date.now()}`;
+      for (const words of ['Short.', 'Long. '.repeat(2_000), 'Short.']) await ask(words, 'gpt-4.1', user);
+      await until(`/v1/traces?user_id=${user}`, key, (text) => text.split('"ended_at":"').length === 4);
+      await until(`/v1/usage/summary?user_id=${user}`, key, (text) => text.includes('"requests":3'));
+      await page.goto(`${origin}/app/?period=today`);
+      await (await page.waitForSelector(`a[href*="user_id=${user}"]`, patience))?.click();
+      await page.waitForFunction(`location.pathname === '/app/traces'`, patience);
+      await page.waitForSelector('tbody tr td:nth-child(7)', patience);
+      await settle(page);
+      const costs = (await texts(page, 'tbody tr td:nth-child(7)')).map((cost) => Number(cost.slice(1)));
+      return mustHold(costs.length === 3 && Number(costs[0]) > Number(costs[1]), costs.join());
+    },
+  );
 
   await check('refused requests are listed by code, each with the next step', async () => {
     const { admin_key: key } = credentials;
