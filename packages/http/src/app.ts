@@ -347,13 +347,18 @@ export function leaving(
   return left.signal;
 }
 
-/** Error for a path without a route, or without one for this method. Names both, without the query. */
+/** Error for a path without a route, or without one for the method. Names both, without the query, and a path `meant`. */
 export function noRoute(
   match: Exclude<Match, { kind: 'route' }>,
   { method = '', url = '' }: Pick<IncomingMessage, 'method' | 'url'>,
+  meant?: string,
 ): AppError {
+  const advice = meant === undefined ? '' : ` Did you mean ${shownPath(meant)}? Check the client's base URL.`;
   if (match.kind === 'none')
-    return new AppError('route_not_found', `There is no such endpoint: ${method} ${shownPath(url)}.`);
+    return new AppError(
+      'route_not_found',
+      `There is no such endpoint: ${method} ${shownPath(url)}.${advice}`,
+    );
   return new AppError('method_not_allowed', `This endpoint does not support ${method}.`, {
     headers: { allow: match.allow.join(', ') },
   });

@@ -187,6 +187,10 @@ describe('errors', () => {
     expect(await messageOf('/api-docs/proxy/v1/agent', 'GET')).toBe(
       'There is no such endpoint: GET /v1/agent.',
     );
+    expect(await messageOf('/chat/completions?key=hush', 'POST')).toBe(
+      "There is no such endpoint: POST /chat/completions. Did you mean /v1/chat/completions? Check the client's base URL.",
+    );
+    expect(await messageOf('/v1/v1/messages', 'POST')).toMatch(/ Did you mean \/v1\/messages\? /);
     const long = await messageOf(`/v1/${'x'.repeat(5_000)}`, 'GET');
     expect(long).toMatch(/^There is no such endpoint: GET \/v1\/x+\.\.\.\.$/);
     expect(long.length).toBeLessThan(250);

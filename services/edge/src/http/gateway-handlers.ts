@@ -206,7 +206,7 @@ export class Gateway {
   /** Finds what a request asks for, itself or through the relay. */
   #route(request: IncomingMessage, entry: AccessEntry, match: Match): RequestTarget {
     const { method = '', url = '' } = request;
-    const matched = matchedRoute(match, request);
+    const matched = matchedRoute(match, request, this.#matcher);
     entry.route = matched.route;
     if (matched.route.id !== relayId) return targetOf(request, matched);
     entry.relayed = true;

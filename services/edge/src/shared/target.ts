@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { Match } from '@gatehouse/contract/match';
+import type { Match, RouteMatcher } from '@gatehouse/contract/match';
 import type { Route } from '@gatehouse/contract/routes';
 import { noRoute } from '@gatehouse/http/app';
 import type { AppError } from '@gatehouse/kit/errors';
@@ -49,10 +49,21 @@ function isNamed(name: string | undefined, header: string): boolean {
   return name?.length === header.length && name.toLowerCase() === header;
 }
 
-/** Throws a 404 or 405 if the route table has no matching route. */
-export function matchedRoute(match: Match, requested: RequestLine): Match & { kind: 'route' } {
-  if (match.kind !== 'route') throw noRoute(match, requested);
+/** Throws a 404 or 405 if the route table has no matching route; `matcher` finds what a 404 may have meant. */
+export function matchedRoute(
+  match: Match,
+  requested: RequestLine,
+  matcher?: RouteMatcher,
+): Match & { kind: 'route' } {
+  if (match.kind !== 'route') throw noRoute(match, requested, matcher && meantPath(requested, matcher));
   return match;
+}
+
+/** The path with or without `/v1` before it: base URLs of some SDKs end with it, and those of others don't. */
+function meantPath({ method = '', url = '' }: RequestLine, matcher: RouteMatcher): string | undefined {
+  const path = pathOf(url);
+  const meant = path.startsWith('/v1/v1') ? path.slice('/v1'.length) : `/v1${path}`;
+  return matcher.match(method, meant).kind === 'route' ? meant : undefined;
 }
 
 /** The 404 of a path not in the route table. */
