@@ -56,7 +56,7 @@ const expectations: readonly { what: string; prints: RegExp }[] = [
     prints:
       /^\{.*"groups":\[.*\{"key":\{"day":"[-\d]+","model":"gpt-4\.1-mini"\}.*\{.*"currency":"USD",.*"key":\{"user":"ada"\}/s,
   },
-  { what: 'follows the runs', prints: /^\{"traces":\[\{.*"name":"chat agent:poet",.*"cost_usd":"0\.0000/ },
+  { what: 'lists the runs', prints: /^\{"data":\[\{.*"name":"chat agent:poet",.*"cost_usd":"0\.0000/ },
 ];
 
 describe('the README and the tour', () => {
