@@ -84,8 +84,10 @@ const groupRows = `
   from (
     select own.start, ${keysOfGroups.replaceAll(/\w+/g, 'own.$&')}, unpriced_model
     from (${rowsOf('grouped_usage', `${unpricedKey}, groups_sha256`)} and unpriced_requests > 0) as own
-      join (${rowsOf('unpriced_models', `${unpricedKey}, unpriced_model`)}) as unpriced
-        on ${sameUnpricedKey('own', 'unpriced')}
+      -- Each is looked up in an index, however few rows PostgreSQL expects.
+      cross join lateral (
+        select unpriced_model from analytics.unpriced_models
+        where ${sameUnpricedKey('own', 'unpriced_models')} offset 0) as unpriced
   ) as rows`;
 
 /**
