@@ -86,7 +86,7 @@ const tenant: Record<string, Table> = {
   policy_counters: {
     personal: 'value user_id',
     neutral: `tenant_id id policy_id api_key_id resource window_start window_end used published_percent
-      removable_at`,
+      removable_at session_budget`,
   },
   policy_overrides: {
     personal: 'value note',

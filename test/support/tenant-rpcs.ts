@@ -44,6 +44,7 @@ export function tenantSettings(fields: Partial<GetTenantSettingsResponse> = {}):
     unleasedRequests: 0n,
     policies: [],
     hasUsers: false,
+    hasSessionBudgets: false,
     actingUsers: 'any',
     ...fields,
   };

@@ -109,8 +109,11 @@ export class PolicyIndex<Policy extends MatchedPolicy> {
     return entries.reduce((sum, entry) => sum + 4 * entry.length + 200, fixed);
   }
 
-  /** The policies of a run, if it calls the right models. They hold until the run ends. */
-  matching(facts: RunFacts): RunPolicies<Policy> {
+  /**
+   * The policies of a run, if it calls the right models. They hold until the run ends. `further`: policies beside those of
+   * the index, without a selection.
+   */
+  matching(facts: RunFacts, further: readonly Policy[] = []): RunPolicies<Policy> {
     const valuesOf: Record<Exclude<PolicyField, 'groups' | 'models'>, readonly string[]> = {
       users: listOf(facts.userId),
       agents: facts.agent === null ? [] : [facts.agent.id, facts.agent.key],
@@ -123,7 +126,10 @@ export class PolicyIndex<Policy extends MatchedPolicy> {
         matching &= this.#indexes[field].matching(valuesOf[field]);
     matching &= selecting.reduce((set, { policies }) => set | policies, this.#indexes.groups.matching([]));
     return new RunPolicies({
-      candidates: membersOf(this.#policies, matching),
+      candidates: [
+        ...membersOf(this.#policies, matching),
+        ...further.map((policy, number) => ({ policy, index: this.#policies.length + number })),
+      ],
       facts,
       groupsOf: (index) =>
         selecting.filter(({ policies }) => hasBit(policies, index)).map(({ group }) => group),

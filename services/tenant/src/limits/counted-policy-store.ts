@@ -1,4 +1,5 @@
 import type { PolicyBudget, PolicyLimits } from '@gatehouse/contract/policies';
+import { sessionBudgetPolicyId } from '@gatehouse/kit/session-budget';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { calendarExpressions, calendarOf, type CalendarRow } from './calendar-store.ts';
 import { milliseconds } from './limit-store.ts';
@@ -14,6 +15,8 @@ interface PolicyRow {
   countsSince: number;
   valueOverride: OverrideAmounts | null;
   groupOverrides: OverrideAmounts[];
+  /** The budget of a session in pico-USD; null for a policy, and for a session without a budget. */
+  sessionBudget: string | null;
   /** The same in each row. */
   calendar: CalendarRow[];
 }
@@ -34,7 +37,10 @@ export function overrideJoin(counter: string): string {
      ) as o on true`;
 }
 
-/** The enabled policies of a tenant's counters, by the ids of the counters, and the current windows. */
+/**
+ * The enabled policies of a tenant's counters, by the ids of the counters, and the current windows. The budget of a
+ * session, which has no stored policy, counts since it was set.
+ */
 export async function findCountedPolicies(
   db: Queryable,
   tenantId: string,
@@ -45,12 +51,23 @@ export async function findCountedPolicies(
     `with ${calendarExpressions('clock_timestamp()')},
      shown as materialized (select jsonb_agg(calendar) as calendar from calendar)
      select a.id, p.per, p.limits, p.budget, p.enforce, ${milliseconds('p.counts_since')} as "countsSince",
-            o.amounts as "valueOverride", coalesce(g.amounts, '[]') as "groupOverrides", (select calendar from shown) as calendar
-     from unnest($2::uuid[], $3::uuid[], $4::text[], $5::jsonb[]) as a (id, policy_id, value, groups)
+            p.session_budget::text as "sessionBudget", o.amounts as "valueOverride", coalesce(g.amounts, '[]') as "groupOverrides", (select calendar from shown) as calendar
+     from unnest($2::uuid[], $3::uuid[], $4::text[], $5::jsonb[], $6::numeric[])
+       as a (id, policy_id, value, groups, session_budget)
      cross join lateral (
-       select tenant_id, per, limits, budget, enforce, counts_since from tenant.policies
+       select tenant_id, per, limits, budget, enforce, counts_since, null::numeric as session_budget
+       from tenant.policies
        where id = a.policy_id and enabled
-         and (tenant_id = $1 or tenant_id is null and (tenants is null or $1 = any (tenants))) limit 1
+         and (tenant_id = $1 or tenant_id is null and (tenants is null or $1 = any (tenants)))
+       union all
+       select null, 'session', '{}', null, true, coalesce(c.window_start, clock_timestamp()),
+              least(a.session_budget, c.session_budget)
+       from (select) as once left join lateral (
+         select window_start, session_budget from tenant.policy_counters
+         where id = a.id and resource = 'budget' and tenant_id = $1 order by window_start desc limit 1
+       ) as c on true
+       where a.policy_id = $7
+       limit 1
      ) as p ${overrideJoin('a')} left join lateral (
        select jsonb_agg(amounts) as amounts from tenant.policy_overrides
        where policy_id = a.policy_id and (until is null or until > clock_timestamp()) and p.per = 'user'
@@ -65,13 +82,18 @@ export async function findCountedPolicies(
       counters.map(([, { policyId }]) => policyId),
       counters.map(([, { value }]) => value),
       counters.map(([, { groups }]) => JSON.stringify(groups)),
+      counters.map(([, { sessionBudget }]) => sessionBudget?.toString()),
+      sessionBudgetPolicyId,
     ],
   );
   const policies = new Map(
-    rows.map(({ id, per, countsSince, calendar: _, ...amounts }): [string, CountedPolicy] => [
+    rows.map(({ id, per, countsSince, sessionBudget, calendar: _, ...amounts }): [string, CountedPolicy] => [
       id,
       {
-        limits: amountsOf(amounts),
+        limits: {
+          ...amountsOf(amounts),
+          ...(sessionBudget !== null && { budget: BigInt(sessionBudget) }),
+        },
         period: amounts.budget?.period ?? 'total',
         isPerSession: per === 'session',
         countsSince,

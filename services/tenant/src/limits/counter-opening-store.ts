@@ -1,3 +1,4 @@
+import { sessionBudgetPolicyId } from '@gatehouse/kit/session-budget';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { maxCounters } from '../bounds.ts';
 import { findCountedPolicies } from './counted-policy-store.ts';
@@ -42,11 +43,19 @@ export async function openCounters(
     tenantId,
     opened.map(({ ask }) => ask),
   );
-  const rows = opened.filter(({ ask }) => !full.has(ask.subjectId));
+  const rows = opened.filter(
+    ({ ask }) => !full.has(ask.subjectId) && (openers.has(ask.subjectId) || !isOfSession(ask)),
+  );
   await insertRows(db, tenantId, { rows, openers });
+  await noteSessionBudgets(db, tenantId, rows);
   const replaced = rows.flatMap(({ ask }) => newest.get(limitName(ask)) ?? []);
   await removeInTime(db, replaced, calendar.now + settledWithinMs);
   return full;
+}
+
+/** A budget of a session has one window: another request may have begun it meanwhile, at another time. */
+function isOfSession({ counter }: CounterAsk): boolean {
+  return counter.policyId === sessionBudgetPolicyId;
 }
 
 interface NewCounters {
@@ -132,14 +141,16 @@ async function insertRows(
   if (rows.length === 0) return;
   await db.query(
     `insert into tenant.policy_counters
-       (tenant_id, id, policy_id, value, user_id, api_key_id, resource, window_start, window_end, removable_at)
+       (tenant_id, id, policy_id, value, user_id, api_key_id, resource, window_start, window_end, removable_at,
+        session_budget)
      select $1, r.id, r.policy_id, r.value, r.user_id,
             case when r.is_new then r.api_key_id
               else (select api_key_id from tenant.policy_counters where id = r.id and tenant_id = $1 limit 1) end, r.resource, to_timestamp(r.starts_at / 1000),
-            to_timestamp(r.ends_at / 1000), coalesce(to_timestamp(r.removable_at / 1000), 'infinity')
+            to_timestamp(r.ends_at / 1000), coalesce(to_timestamp(r.removable_at / 1000), 'infinity'), r.session_budget
      from unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::uuid[], $7::text[], $8::float8[], $9::float8[],
-                 $10::float8[], $11::boolean[])
-       as r (id, policy_id, value, user_id, api_key_id, resource, starts_at, ends_at, removable_at, is_new)
+                 $10::float8[], $11::boolean[], $12::numeric[])
+       as r (id, policy_id, value, user_id, api_key_id, resource, starts_at, ends_at, removable_at, is_new,
+             session_budget)
      on conflict do nothing`,
     [
       tenantId,
@@ -153,7 +164,19 @@ async function insertRows(
       rows.map(({ end }) => end),
       rows.map(({ removableAt: removal }) => finite(removal)),
       rows.map(({ ask }) => openers.has(ask.subjectId)),
+      rows.map(({ ask }) => ask.counter.sessionBudget?.toString()),
     ],
+  );
+}
+
+/** The settings of a tenant say whether it has budgets of sessions. The caller holds the lock of its counters. */
+async function noteSessionBudgets(db: Queryable, tenantId: string, rows: readonly NewRow[]): Promise<void> {
+  const opened = rows.filter(({ ask }) => isOfSession(ask));
+  if (opened.length === 0) return;
+  await db.query(
+    `insert into tenant.changes (tenant_id) select $1 where not exists (
+       select from tenant.policy_counters where tenant_id = $1 and policy_id = $2 and id <> all ($3::uuid[]))`,
+    [tenantId, sessionBudgetPolicyId, opened.map(({ ask }) => ask.subjectId)],
   );
 }
 

@@ -1,4 +1,5 @@
 import { cleanUpRows } from '@gatehouse/kit/bounds';
+import { sessionBudgetPolicyId } from '@gatehouse/kit/session-budget';
 import { withTransaction, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 
@@ -43,10 +44,10 @@ export class CounterSystemStore extends Store {
          select c.ctid from counted cross join lateral (
            select ctid from tenant.policy_counters
            where policy_id = counted.policy_id and removable_at > '-infinity'
-             and not exists (select from tenant.policies p where p.id = counted.policy_id)
+             and policy_id <> $2 and not exists (select from tenant.policies p where p.id = counted.policy_id)
            limit $1 for update skip locked
          ) c limit $1))`,
-      [cleanUpRows],
+      [cleanUpRows, sessionBudgetPolicyId],
     );
     return ended === cleanUpRows;
   }

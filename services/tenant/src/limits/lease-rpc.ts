@@ -2,6 +2,7 @@ import type { Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import { cappedPico } from '@gatehouse/kit/money';
+import { sessionBudgetPolicyId } from '@gatehouse/kit/session-budget';
 import {
   Resource as WireResource,
   type Ask,
@@ -70,6 +71,7 @@ function readCounter({
   userId,
   groups,
   apiKeyId,
+  sessionBudget,
 }: Ask): PolicyCounter | null {
   if (policyId === undefined) return null;
   const ids = [policyId, ...groups, ...(apiKeyId === undefined ? [] : [apiKeyId])];
@@ -78,7 +80,11 @@ function readCounter({
       'invalid_value',
       'An ask of a policy must have ids that are UUIDs, and a short value.',
     );
-  return { policyId, value, userId: userId ?? null, groups, apiKeyId: apiKeyId ?? null };
+  const counter = { policyId, value, userId: userId ?? null, groups, apiKeyId: apiKeyId ?? null };
+  if (sessionBudget === undefined) return counter;
+  if (policyId !== sessionBudgetPolicyId || resource !== WireResource.BUDGET || sessionBudget < 0n)
+    throw new AppError('invalid_value', 'Only the budget of a session is set by an ask.');
+  return { ...counter, sessionBudget };
 }
 
 function showGrant(granted: Granted | null): Grant {

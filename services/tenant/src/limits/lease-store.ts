@@ -1,4 +1,5 @@
 import { AppError, assertTenantActive } from '@gatehouse/kit/errors';
+import { sessionBudgetPolicyId } from '@gatehouse/kit/session-budget';
 import type { Queryable } from '@gatehouse/pg/pool';
 import {
   isHeld,
@@ -15,6 +16,7 @@ import {
 import { findHeld, findLimitRows, readLimits, type Limited } from './limit-store.ts';
 import {
   findCounterRows,
+  lowerSessionBudgets,
   readCounters,
   updateCounters,
   type CounterAsk,
@@ -93,6 +95,7 @@ export async function leaseLocked(
   if (full === null && !subjects.every((ask) => known.has(limitName(ask)))) return null;
   const counterAsks = asks.filter(isOfCounter);
   const rows = await findCounterRows(db, tenantId, counterAsks, 'for update');
+  await lowerSessionBudgets(db, counterAsks);
   const held = await findHeld(db, tenantId, {
     subjectIds: [...new Set(asks.map(({ subjectId }) => subjectId))],
     exceptHolder: holder.id,
@@ -180,7 +183,10 @@ function askedLimit(
 ): AskedLimit {
   const { subjectId, resource, limitUse } = limited;
   const unleased = subjectId === tenantId ? unleasedOf(resource, limitUse.limit, replicas) : 0n;
-  return { resource, limitUse: { ...limitUse, limit: limitUse.limit - unleased }, ask };
+  return {
+    ...{ resource, ask, inAdvance: ask.counter?.policyId !== sessionBudgetPolicyId },
+    limitUse: { ...limitUse, limit: limitUse.limit - unleased },
+  };
 }
 
 /** Inserts missing rows of limits. */

@@ -31,7 +31,11 @@ function ask(needs: readonly number[], fields: Partial<Needed> = {}): Needed {
 
 function lease(resource: Resource, state: LimitUse, { needs, ...rest }: Needed, replicas: number): Lease {
   const demands = needs.map((amount) => [{ ask: 0, amount }]);
-  const [leased] = leaseTogether([{ resource, limitUse: state, ask: rest }], demands, replicas);
+  const [leased] = leaseTogether(
+    [{ resource, limitUse: state, ask: rest, inAdvance: true }],
+    demands,
+    replicas,
+  );
   if (leased === undefined || leased === null) throw new Error('nothing was leased');
   return leased;
 }
@@ -120,7 +124,7 @@ it('grants no more than is left, for every sequence of asks', () => {
 
 describe('demands of several limits', () => {
   const limitsOf = (limits: readonly bigint[], resource: Resource = 'budget'): AskedLimit[] =>
-    limits.map((limit) => ({ resource, limitUse: limitUse({ limit }), ask: ask([]) }));
+    limits.map((limit) => ({ resource, limitUse: limitUse({ limit }), ask: ask([]), inAdvance: true }));
   const grantedOf = (limits: readonly bigint[], demands: readonly Demand[]) =>
     leaseTogether(limitsOf(limits), demands, 1).map((leased) => leased?.granted);
 
@@ -184,7 +188,9 @@ describe('demands of several limits', () => {
         fc.constantFrom<Resource>('requests', 'tokens', 'concurrency', 'budget'),
         (states, all, resource) => {
           const demands = all.map((each) => each.map((need) => ({ ...need, ask: need.ask % states.length })));
-          const start = states.map((state) => ({ resource, limitUse: limitUse(state), ask: ask([]) }));
+          const start = states.map((state) => ({
+            ...{ resource, limitUse: limitUse(state), ask: ask([]), inAdvance: true },
+          }));
           const room = start.map(({ limitUse: { limit, used, othersHold } }) =>
             limit > used + othersHold ? limit - used - othersHold : 0n,
           );

@@ -99,6 +99,8 @@ export interface AskedLimit {
   resource: Resource;
   limitUse: LimitUse;
   ask: Ask;
+  /** Whether a slice may be leased for later requests. False for a budget of a session, which each request may lower. */
+  inAdvance: boolean;
 }
 
 export interface Lease {
@@ -147,14 +149,14 @@ export function lease(
   return limits.map((limit) => (limit === null ? null : leaseOf(limit, replicas)));
 }
 
-function openLimit({ resource, limitUse, ask }: AskedLimit): OpenLimit {
+function openLimit({ resource, limitUse, ask, inAdvance }: AskedLimit): OpenLimit {
   const held = isHeld(resource);
   const mine = ask.windowStart === limitUse.name;
   const back = mine && !held ? ask.returned : 0n;
   const used = larger(0n, limitUse.used - back);
   const keep = mine && held ? ask.holding : 0n;
   const room = larger(0n, limitUse.limit - used - keep - limitUse.othersHold);
-  return { resource, limitUse, ask, used, keep, room, needs: [] };
+  return { resource, limitUse, ask, inAdvance, used, keep, room, needs: [] };
 }
 
 function grantDemand(limits: readonly (OpenLimit | null)[], demand: Demand): void {
@@ -178,9 +180,10 @@ function withdraw(limits: readonly (OpenLimit | null)[], needs: Demand): void {
   }
 }
 
-function leaseOf({ resource, limitUse, used, keep, room, needs }: OpenLimit, replicas: number): Lease {
+function leaseOf(limit: OpenLimit, replicas: number): Lease {
+  const { resource, limitUse, inAdvance, used, keep, room, needs } = limit;
   const held = isHeld(resource);
-  const slice = sliceFor(limitUse.limit, room, needs, replicas);
+  const slice = inAdvance ? sliceFor(limitUse.limit, room, needs, replicas) : 0n;
   const granted = needs.reduce((sum, need) => sum + need, slice);
   return {
     window: limitUse.window,

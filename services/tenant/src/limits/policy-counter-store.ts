@@ -178,6 +178,20 @@ export async function lockBudgets(
   );
 }
 
+/** Lowers budgets of sessions to the amounts of these asks. The rows are locked. */
+export async function lowerSessionBudgets(db: Queryable, asks: readonly CounterAsk[]): Promise<void> {
+  const budgets = asks.flatMap(({ subjectId: id, counter: { sessionBudget } }) =>
+    sessionBudget === undefined ? [] : [{ id, sessionBudget }],
+  );
+  if (budgets.length === 0) return;
+  await db.query(
+    `update tenant.policy_counters c set session_budget = b.amount
+     from unnest($1::uuid[], $2::numeric[]) as b (id, amount)
+     where c.id = b.id and c.resource = 'budget' and c.session_budget > b.amount and c.id = any ($1::uuid[])`,
+    [budgets.map(({ id }) => id), budgets.map(({ sessionBudget }) => sessionBudget.toString())],
+  );
+}
+
 /** Charges costs to budgets of counters, each in the window of its reservation. One removed meanwhile counts nothing. */
 export async function chargeCounters(
   db: Queryable,

@@ -21,6 +21,8 @@ export interface PolicyCounter {
   groups: readonly string[];
   /** The key of the request, which opens the counter if it is new. */
   apiKeyId: string | null;
+  /** For the budget of a session, in pico-USD: sets or lowers it. */
+  sessionBudget?: bigint;
 }
 
 /** The part of a policy for its counters. */

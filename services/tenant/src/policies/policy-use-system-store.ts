@@ -1,4 +1,5 @@
 import { PolicyIndex, type Counter, type MatchedPolicy, type RunFacts } from '@gatehouse/kit/policy-matching';
+import { sessionBudgetPolicy } from '@gatehouse/kit/session-budget';
 import { inTenantOrder, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import { openCounterKey } from '@gatehouse/secrets/counter-key';
@@ -51,9 +52,11 @@ export class PolicyUseSystemStore extends Store {
     const policies = enabled
       .filter(({ enforce }) => enforce)
       .map((policy) => matchedPolicy(this.#lookups.keyRing, policy));
-    if (policies.length === 0) return [];
+    const sessionPolicies = facts.sessionId === null ? [] : [sessionBudgetPolicy(tenantId)];
+    if (policies.length === 0 && sessionPolicies.length === 0) return [];
     const user = await this.#userOf(tenantId, facts.userId);
-    const counters = new PolicyIndex(policies).matching({ ...facts, ...user }).countersOf(model);
+    const matching = new PolicyIndex<ShownPolicy>(policies).matching({ ...facts, ...user }, sessionPolicies);
+    const counters = matching.countersOf(model);
     const asks = counters.flatMap((counter) => setResources.map((resource) => askOf(counter, resource)));
     return inTenantOrder(this.pool, tenantId, (db) => readUse(db, tenantId, asks));
   }

@@ -12,6 +12,7 @@ import type {
 import { AppError } from '@gatehouse/kit/errors';
 import { foldedGroup } from '@gatehouse/kit/folded-group';
 import { isUuid } from '@gatehouse/kit/ids';
+import { sessionBudgetName } from '@gatehouse/kit/session-budget';
 import { maxSelectBytes } from '../bounds.ts';
 
 /** Before the name of a group in an override for its users. */
@@ -182,6 +183,7 @@ export function countedValue(policy: Pick<PolicySettings, 'per'>, value: string,
 function checked(settings: PolicySettings): PolicySettings {
   const { name, selection, per, limits, budget, enforce } = settings;
   if (isUuid(name)) throw invalid('name', 'must not have the form of an id');
+  if (name === sessionBudgetName) throw invalid('name', 'is reserved for the budgets that requests set');
   if (per === 'group' && selection.groups === undefined)
     throw invalid('select.groups', 'must name groups if per is "group"');
   if (!enforce && (budget === null || hasLimits(limits)))

@@ -70,6 +70,7 @@ export function getTenantSettings({
         status,
         timezone,
         hasUsers: stored.hasUsers,
+        hasSessionBudgets: stored.hasSessionBudgets,
         actingUsers: stored.actingUsers,
         unleasedRequests: unleasedRequests(limitOf({ limits, budget }, 'concurrency')),
         memoryLimits: {

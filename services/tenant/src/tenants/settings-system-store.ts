@@ -1,3 +1,4 @@
+import { sessionBudgetPolicyId } from '@gatehouse/kit/session-budget';
 import { inTenantOrder, type Pool } from '@gatehouse/pg/pool';
 import type { ApiKey } from '../keys/api-key.ts';
 import type { Tenant } from './tenant.ts';
@@ -11,6 +12,8 @@ export interface StoredSettings extends Tenant {
   hasPolicies: boolean;
   /** Whether it has users in its directory. */
   hasUsers: boolean;
+  /** Whether sessions have budgets set by their requests. */
+  hasSessionBudgets: boolean;
 }
 
 export type LimitedKey = Pick<ApiKey, 'id' | 'limits' | 'budget'>;
@@ -25,9 +28,11 @@ export function findSettings(known: Pool, tenantIds: readonly string[]): Promise
          exists (select from tenant.provider_keys p where p.tenant_id = t.id) as "hasProviderKeys",
          exists (select from tenant.policies o where o.enabled and (o.tenant_id = t.id
            or o.tenant_id is null and (o.tenants is null or t.id = any (o.tenants)))) as "hasPolicies",
-         exists (select from tenant.user_directories d where d.tenant_id = t.id) as "hasUsers"
+         exists (select from tenant.user_directories d where d.tenant_id = t.id) as "hasUsers",
+         exists (
+           select from tenant.policy_counters c where c.policy_id = $2 and c.tenant_id = t.id) as "hasSessionBudgets"
        from tenant.tenants t where id = any($1)`,
-    values: [tenantIds],
+    values: [tenantIds, sessionBudgetPolicyId],
   });
 }
 
