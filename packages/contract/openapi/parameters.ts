@@ -5,6 +5,7 @@ import { tableOf } from '../src/table.ts';
 import type { JsonObject, Schemas } from './schemas.ts';
 
 const printable = '^[\\x20-\\x7e]{1,255}$';
+const usd = { type: 'string', pattern: '^\\d{1,12}(\\.\\d{1,12})?$', examples: ['2.00'] };
 
 /** Schemas of path parameters, by name. */
 const pathSchemas: Readonly<Record<string, JsonObject>> = {
@@ -76,6 +77,15 @@ export const sharedParameters: Readonly<Record<string, JsonObject>> = {
       'Groups runs into a conversation in traces. The API console and its relay remove this header.',
     schema: { type: 'string', pattern: printable },
   },
+  'X-Session-Budget-Usd': {
+    name: 'X-Session-Budget-Usd',
+    in: 'header',
+    description:
+      'A budget in USD of the session of the request, from this request until 24 hours after the last run of the ' +
+      'session. Later requests of the session, with or without this header, count in it, and may only lower it. ' +
+      'Needs a session, such as that of `X-Session-Id`. The API console and its relay remove this header.',
+    schema: usd,
+  },
   'X-Stream-Events': {
     name: 'X-Stream-Events',
     in: 'header',
@@ -117,7 +127,7 @@ export function parametersOf(route: Route, examples: readonly Example[], schemas
     route.administrative ? 'dry_run' : null,
     actingUserOf(route),
     route.idempotencyKey ? 'Idempotency-Key' : null,
-    route.passThrough && route.counts !== true ? 'X-Session-Id' : null,
+    ...(route.passThrough && route.counts !== true ? ['X-Session-Id', 'X-Session-Budget-Usd'] : []),
     route.id === 'chat.completions' ? 'X-Stream-Events' : null,
     route.response.revalidated === true ? 'If-None-Match' : null,
   ].filter((name) => name !== null);

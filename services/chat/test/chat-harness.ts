@@ -35,7 +35,7 @@ import type { EndedRun } from '../src/runs/run-record.ts';
 import type { Service } from '@gatehouse/shell/service';
 import type { ChatOverrides } from '../src/config.ts';
 import { createService } from '../src/service.ts';
-import { amply, nothing } from './grants.ts';
+import { amply, grantsOf, nothing } from './grants.ts';
 import { KeyUses } from './key-uses.ts';
 import { MemoryStandIn } from './memory-stand-in.ts';
 import { testCatalogue } from './test-catalogue.ts';
@@ -315,7 +315,7 @@ export class ChatHarness {
           this.asks.push(...asks);
           if (this.leaseRefusal !== null) return Promise.reject(this.leaseRefusal);
           const grant = this.usedUp.has(tenantId) ? nothing : amply;
-          return Promise.resolve({ grants: asks.map(({ needs }) => grant(needs, this.windowStart)) });
+          return Promise.resolve({ grants: grantsOf(asks, grant, this.windowStart) });
         },
       },
       noteProviderKeys: this.keyUses.rpc,

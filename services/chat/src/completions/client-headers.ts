@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { clientDialects, sessionHeaders } from '@gatehouse/contract/dialects';
+import { usd } from '@gatehouse/contract/fields';
 import { AppError } from '@gatehouse/kit/errors';
+import { cappedPico, picoOf } from '@gatehouse/kit/money';
 import type { Dialect } from '@gatehouse/dialects/dialect';
 import { sessionNamed } from '@gatehouse/dialects/request-fields';
 
@@ -34,4 +36,25 @@ export function sessionOf({ headers }: IncomingMessage): string | null {
   throw new AppError('invalid_value', 'X-Session-Id must be 1 to 255 printable ASCII characters.', {
     param: 'X-Session-Id',
   });
+}
+
+/** The optional `X-Session-Budget-Usd`, in pico-USD. */
+export function sessionBudgetOf({ headers }: IncomingMessage): bigint | null {
+  const value = headers['x-session-budget-usd'];
+  if (value === undefined) return null;
+  const { success, data } = usd.safeParse(value);
+  if (success) return cappedPico(picoOf(data));
+  throw budgetError('X-Session-Budget-Usd must be a decimal amount of USD such as "2.00".');
+}
+
+/** Throws 400 for the budget of a session in a request without a session. */
+export function assertInSession(budget: bigint | null, sessionId: string | null): void {
+  if (budget !== null && sessionId === null)
+    throw budgetError(
+      'X-Session-Budget-Usd needs a session: send X-Session-Id with it, the same in each request of the session.',
+    );
+}
+
+function budgetError(message: string): AppError {
+  return new AppError('invalid_value', message, { param: 'X-Session-Budget-Usd' });
 }

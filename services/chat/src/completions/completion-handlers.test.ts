@@ -36,6 +36,7 @@ const settings = {
     ownKeys: [],
     policies: null,
     hasUsers: false,
+    hasSessionBudgets: false,
     actingUsers: 'any' as const,
     keyLimited: [],
   },

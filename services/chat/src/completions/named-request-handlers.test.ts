@@ -49,7 +49,14 @@ const actor = {
 const settings = {
   ...{ allowedModels: null, previewChars: 0, storesContent: false, retentionDays: 30 },
   ...{ limited: [], keyLimited: [] },
-  ...{ ownKeys: [], policies: null, unleasedRequests: 0n, hasUsers: false, actingUsers: 'any' as const },
+  ...{
+    ownKeys: [],
+    policies: null,
+    hasSessionBudgets: false,
+    unleasedRequests: 0n,
+    hasUsers: false,
+    actingUsers: 'any' as const,
+  },
 };
 
 /** Reads a request for a client. The reader uses these methods of the stores and clients. */

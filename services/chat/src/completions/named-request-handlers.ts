@@ -32,7 +32,7 @@ import {
   type TargetQuery,
 } from '../turns/find-target.ts';
 import { turnContext, type StoredState, type TurnContext, type TurnInput } from '../turns/turn-stage.ts';
-import { passedHeaders, sessionOf } from './client-headers.ts';
+import { assertInSession, passedHeaders, sessionBudgetOf, sessionOf } from './client-headers.ts';
 import { limitsTokens } from '../limits/counted-prompts.ts';
 import { requestFacts } from './request-facts.ts';
 import type { PromptParts } from '@gatehouse/dialects/prompt-parts';
@@ -71,12 +71,13 @@ export async function readTurn(
 ): Promise<{ turn: TurnContext; input: TurnInput }> {
   const principal = tenantOf(call);
   const { dialect } = call;
+  const { parse, isAnswered } = reading;
   const sessionId = sessionOf(incoming);
+  const sessionBudget = isAnswered ? sessionBudgetOf(incoming) : null;
   const share = openShare(dependencies.bodyBudget, principal.tenantId, response);
   const body = withoutMark(await readBody(incoming, call.route.bodyLimit, { share }));
   const current = reading.settings();
   const settings = current instanceof Promise ? await current : current;
-  const { parse, isAnswered } = reading;
   const { tenantId, userId } = principal;
   const { requestId, trace } = call;
   const known = isAnswered
@@ -90,12 +91,14 @@ export async function readTurn(
   const input = { dialect, body, share, parse, actor, settings, sessionId, isAnswered, signal };
   const named = readNamed(dependencies, input);
   const request = named instanceof Promise ? await named : named;
+  assertInSession(sessionBudget, request.sessionId);
   const { facts, parts, text } = request;
   const turn = turnContext(
     {
       source: request.source,
       target: request.target,
       sessionId: request.sessionId,
+      sessionBudget,
       stored: request.stored,
       channel: 'api',
       client: { dialect: dialect.name, name: clientNamed(incoming.headers['user-agent']) },

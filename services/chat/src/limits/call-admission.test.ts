@@ -84,7 +84,7 @@ function setUp(
   const settings = {
     ...{ allowedModels: null, previewChars: 0, storesContent: false, retentionDays: 1, limited: [] },
     ...{ keyLimited: [], unleasedRequests: 0n, ownKeys: [], policies: null },
-    ...{ hasUsers: false, actingUsers: 'any' as const },
+    ...{ hasSessionBudgets: false, hasUsers: false, actingUsers: 'any' as const },
   };
   const models = chain.map(modelOf);
   const calls = new CallAdmission({

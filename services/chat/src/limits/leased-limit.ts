@@ -1,3 +1,4 @@
+import type { AppError } from '@gatehouse/kit/errors';
 import { cappedPico } from '@gatehouse/kit/money';
 import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
 import type { PolicyCounter } from '../policies/policy.ts';
@@ -10,6 +11,8 @@ const unleased = -1;
 export interface Need {
   limit: LeasedLimit;
   amount: bigint;
+  /** The refusal of a request without a price, if the budget turns out to be set. */
+  unpriced?: AppError;
 }
 
 /** Amount of a limit taken by a request. */
@@ -26,7 +29,9 @@ export class LeasedLimit {
   readonly subjectId: string;
   readonly resource: Resource;
   /** The counter of a policy, as the last request named it; null for a limit of the tenant or of a key. */
-  counter: PolicyCounter | null;
+  counter: PolicyCounter | null = null;
+  /** The least amount set for the session by requests; null without one. */
+  #requested: bigint | null = null;
   /** Whether the tenant service has opened no counter, since there are too many. */
   isFull = false;
   /** Null: unlimited, as far as is known. */
@@ -59,16 +64,33 @@ export class LeasedLimit {
   #retryAt = -Infinity;
 
   /** `onChange` is called when there may be something to return; see `returnAt`. */
-  constructor(
-    subjectId: string,
-    resource: Resource,
-    onChange: (limit: LeasedLimit) => void,
-    counter: PolicyCounter | null = null,
-  ) {
+  constructor(subjectId: string, resource: Resource, onChange: (limit: LeasedLimit) => void) {
     this.subjectId = subjectId;
-    this.counter = counter;
     this.resource = resource;
     this.#onChange = onChange;
+  }
+
+  /** Names the counter as the present request does, which may set or lower the budget of its session. */
+  countFor(counter: PolicyCounter): void {
+    this.counter = counter;
+    const { requestedPico = null } = counter.policy;
+    if (requestedPico !== null && (this.#requested === null || requestedPico < this.#requested))
+      this.#requested = requestedPico;
+  }
+
+  /** Whether it is the budget of a session. */
+  get isOfSession(): boolean {
+    return this.counter?.policy.requestedPico !== undefined;
+  }
+
+  /** Whether it is the budget of a session, which may have no budget. */
+  get mayBeUnset(): boolean {
+    return this.isOfSession && this.#requested === null && this.max === null;
+  }
+
+  /** Whether the tenant service has to know the requested budget before anything is taken from it. */
+  get #isToSet(): boolean {
+    return this.#requested !== null && (this.max === null || this.#requested < this.max);
   }
 
   /** The rest of the window's amount, here and for other replicas. */
@@ -85,7 +107,7 @@ export class LeasedLimit {
   /** When what is free should be returned; Infinity while the tenant service counts what it should. */
   get returnAt(): number {
     if (this.#free === 0n && !this.#stale) return Infinity;
-    const isScarce = this.max !== null && this.max <= smallLimit;
+    const isScarce = this.isOfSession || (this.max !== null && this.max <= smallLimit);
     // Amounts spent beyond the lease are reported at once, too.
     const at = isScarce || this.#free < 0n ? -Infinity : this.#validUntil;
     return Math.max(at, this.#retryAt);
@@ -103,12 +125,14 @@ export class LeasedLimit {
 
   fits(amount: bigint, now: number): boolean {
     if (this.#isAllowed(amount)) return true;
+    if (this.#isToSet) return false;
     return this.isFresh(now) && (this.max === null || amount <= this.#free);
   }
 
   /** Whether, by the last grant, `amount` is left neither here nor for other replicas. */
   isShort(amount: bigint, now: number): boolean {
-    return this.isFresh(now) && !this.fits(amount, now) && amount > this.#remaining + this.#free;
+    if (this.#isToSet || !this.isFresh(now)) return false;
+    return !this.fits(amount, now) && amount > this.#remaining + this.#free;
   }
 
   /** Takes `amount`, which fits. Returns null if there is no limit. */
@@ -165,7 +189,8 @@ export class LeasedLimit {
     this.#stale = false;
     const { subjectId, resource, counter } = this;
     const ask = { subjectId, resource, windowStart: this.#windowStart, returned, holding, needs };
-    return counter === null ? { ...ask, groups: [] } : { ...ask, ...counterAsk(counter) };
+    if (counter === null) return { ...ask, groups: [] };
+    return { ...ask, ...counterAsk(counter), sessionBudget: this.#requested ?? undefined };
   }
 
   /**

@@ -1,6 +1,7 @@
 import { minuteMs } from '@gatehouse/kit/bounds';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
+import { maxPico } from '@gatehouse/kit/money';
 import { counter, type Counter, type Registry } from '@gatehouse/kit/metrics';
 import {
   Resource,
@@ -14,7 +15,7 @@ import type { KeySettings } from '../shared/tenant-settings.ts';
 import { Admission, isSpent } from './admission.ts';
 import { dependsOnModel } from '@gatehouse/kit/policy-matching';
 import type { PolicyCounter } from '../policies/policy.ts';
-import type { RequestAmounts } from './request-amounts.ts';
+import { ModelUnpriced, type RequestAmounts } from './request-amounts.ts';
 import type { LeasedLimit, Need } from './leased-limit.ts';
 import { LimitRefusal } from './refusal.ts';
 import { TenantLimits, type RequestDemand } from './tenant-limits.ts';
@@ -128,6 +129,11 @@ export class Limiter {
           : null;
       return { tenant: mostOf(payer.tenantId), key: mostOf(payer.apiKeyId) };
     });
+  }
+
+  /** Whether this replica has counted in a budget of a session of late: settings say so a second later. */
+  countsSessions(tenantId: string): boolean {
+    return this.#tenants.get(tenantId)?.countsSessions === true;
   }
 
   /** The tenant service has charged what a run of this replica cost. */
@@ -334,8 +340,19 @@ function needsOf(
   return limits.map(({ resource, allowance = 0n, chargesOnly = false, ...subject }) => {
     const limit = tenant.limit(subject.subjectId, resource, subject.counter);
     limit.allowance = allowance;
-    return { limit, amount: chargesOnly ? 0n : amountOf(resource) };
+    if (chargesOnly) return { limit, amount: 0n };
+    return limit.mayBeUnset ? needIfSet(limit, amountOf) : { limit, amount: amountOf(resource) };
   });
+}
+
+/** The need of a budget of a session. Unless it turns out to be set, a model without a price may be called. */
+function needIfSet(limit: LeasedLimit, amountOf: (resource: Resource) => bigint): Need {
+  try {
+    return { limit, amount: amountOf(limit.resource) };
+  } catch (error) {
+    if (!(error instanceof ModelUnpriced)) throw error;
+    return { limit, amount: maxPico, unpriced: error };
+  }
 }
 
 function limitsOf({ tenantId, apiKeyId, settings }: Payer): Limit[] {

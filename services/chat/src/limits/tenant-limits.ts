@@ -56,6 +56,7 @@ export class TenantLimits {
   readonly #lease: Lease;
   readonly #reservedWaitMs: number;
   readonly #limits = new Map<string, LeasedLimit>();
+  #countsSessions = false;
   #waiting: Waiter[] = [];
   /** When the tenant service is called next: Infinity for never, or `underWay`. */
   #callAt = Infinity;
@@ -68,17 +69,20 @@ export class TenantLimits {
     this.#reservedWaitMs = waitMs;
   }
 
+  /** Whether one of the limits is, or was of late, the budget of a session. */
+  get countsSessions(): boolean {
+    return this.#countsSessions;
+  }
+
   /** The leased part of a limit of the tenant, of one of its keys, or of a counter. */
   limit(subjectId: string, resource: Resource, counter?: PolicyCounter): LeasedLimit {
     const name = cacheKey(subjectId, resource);
     const known = this.#limits.get(name);
-    if (known !== undefined) {
-      if (counter !== undefined) known.counter = counter;
-      return known;
-    }
-    const made = new LeasedLimit(subjectId, resource, (limit) => this.#changed(limit), counter);
-    this.#limits.set(name, made);
-    return made;
+    const limit = known ?? new LeasedLimit(subjectId, resource, (changed) => this.#changed(changed));
+    if (counter !== undefined) limit.countFor(counter);
+    if (known === undefined) this.#limits.set(name, limit);
+    if (limit.isOfSession) this.#countsSessions = true;
+    return limit;
   }
 
   /**
@@ -268,7 +272,9 @@ export class TenantLimits {
     const mayCome =
       !isFresh ||
       (barring === undefined && short.every(({ limit }) => limit.resource === Resource.CONCURRENCY));
-    if (mayCome && waiter.tries > 1) {
+    if (first?.unpriced !== undefined) {
+      waiter.reject(first.unpriced);
+    } else if (mayCome && waiter.tries > 1) {
       waiter.tries -= 1;
       waiter.askAt = isFresh ? now + slotAskMs : now;
       this.#waiting.push(waiter);

@@ -1,5 +1,6 @@
 import { policyFields, policyPers, type Counter, type MatchedPolicy } from '@gatehouse/kit/policy-matching';
-import type { Policy as PolicyMessage, Resource } from '@gatehouse/proto/tenant/v1/tenant';
+import { sessionBudgetPolicy } from '@gatehouse/kit/session-budget';
+import { Resource, type Policy as PolicyMessage } from '@gatehouse/proto/tenant/v1/tenant';
 
 /** An enabled policy of a tenant, or of the owner for it. */
 export interface Policy extends MatchedPolicy {
@@ -8,6 +9,8 @@ export interface Policy extends MatchedPolicy {
   limited: readonly Resource[];
   /** False: its budget counts what has ended and refuses nothing. */
   enforce: boolean;
+  /** For the budget of a session: the amount set by the request, or null. Absent for others. */
+  requestedPico?: bigint | null;
 }
 
 export type PolicyCounter = Counter<Policy>;
@@ -30,5 +33,13 @@ export function policyOf(
     select: Object.fromEntries(named),
     per: policyPers.find((known) => known === per) ?? null,
     ...{ countsOwnKeys: !fromOwner, counterKey },
+  };
+}
+
+/** The policy by which the budget of a session counts. `requestedPico`: the amount set by the request, if any. */
+export function sessionBudget(tenantId: string, requestedPico: bigint | null): Policy {
+  return {
+    ...{ ...sessionBudgetPolicy(tenantId), limited: [Resource.BUDGET], enforce: true },
+    requestedPico,
   };
 }

@@ -101,6 +101,7 @@ export class TenantSettingsClient {
         models: models.length === 0 ? null : new AllowedModels(models),
       })),
       policies: this.#policiesOf(tenantId, response.policies),
+      hasSessionBudgets: response.hasSessionBudgets,
       hasUsers: response.hasUsers,
       actingUsers: actingUsersOf(response.actingUsers),
     };

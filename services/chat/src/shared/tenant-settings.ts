@@ -23,6 +23,8 @@ export interface TenantSettings {
   ownKeys: readonly TenantProviderKey[];
   /** Its policies, and those of the owner for it; null without any. */
   policies: PolicyIndex<Policy> | null;
+  /** Whether sessions of the tenant have budgets of their own. */
+  hasSessionBudgets: boolean;
   /** Whether the tenant has a directory of users. */
   hasUsers: boolean;
   /** The users of runs. */

@@ -85,6 +85,7 @@ async function lookedUp({
         ownKeys: [],
         policies: null,
         hasUsers: false,
+        hasSessionBudgets: false,
         actingUsers: 'any' as const,
       },
       ...{ arrivedAt: 0, admission: new Admission(), ending, signal: ending.signal },

@@ -12,8 +12,8 @@ import type { CallAmounts, Limiter, Payer } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
-import type { RunPolicies } from '@gatehouse/kit/policy-matching';
-import type { Policy } from '../policies/policy.ts';
+import { PolicyIndex, type RunPolicies } from '@gatehouse/kit/policy-matching';
+import { sessionBudget, type Policy } from '../policies/policy.ts';
 import { withoutLimits } from '../shared/tenant-settings.ts';
 import { ActiveRun, type ActiveRunOptions } from '../recording/active-run.ts';
 import type { RunWriter } from '../recording/run-rows.ts';
@@ -107,7 +107,7 @@ async function prepareStart(
     settings: target.ownKeys === null ? settings : withoutLimits(settings, [Resource.BUDGET]),
   };
   const callAmounts = { amounts, leastTokens: leastTokens(facts, target), signal };
-  const policies = runPoliciesOf(turn);
+  const policies = runPoliciesOf(turn, limiter);
   const calls = new CallAdmission({ limiter, admission, payer, chain: target.chain, policies });
   const admitted = calls.begin(callAmounts);
   const maxTokens = admitted instanceof Promise ? await admitted : admitted;
@@ -138,15 +138,30 @@ function furtherCalls(calls: CallAdmission, call: CallAmounts): StartedTurn['adm
   return async (addedBytes) => calls.begin({ ...call, amounts: call.amounts.grown(addedBytes) });
 }
 
-/** The policies of a turn; null without any. */
-function runPoliciesOf({ settings, actor, target, sessionId }: TurnContext): RunPolicies<Policy> | null {
+const noPolicies = new PolicyIndex<Policy>([]);
+
+/** The policies of a turn, with the budget of its session; null without any. */
+function runPoliciesOf(turn: TurnContext, limiter: Limiter): RunPolicies<Policy> | null {
+  const { settings, actor, target, sessionId } = turn;
   const { agentId, agentKey = '', ownKeys } = target;
-  const policies = settings.policies?.matching({
+  const sessionPolicies = sessionBudgetsOf(turn, limiter);
+  if (settings.policies === null && sessionPolicies.length === 0) return null;
+  const facts = {
     ...{ userId: actor.userId, groups: actor.groups, apiKeyId: actor.apiKeyId, sessionId },
     agent: agentId === null ? null : { id: agentId, key: agentKey },
     ownKey: ownKeys !== null,
-  });
-  return policies === undefined || policies.isEmpty ? null : policies;
+  };
+  const policies = (settings.policies ?? noPolicies).matching(facts, sessionPolicies);
+  return policies.isEmpty ? null : policies;
+}
+
+/** The budget of the turn's session, where one is set, or may be. */
+function sessionBudgetsOf(
+  { settings, actor: { tenantId }, sessionId, sessionBudget: requestedPico }: TurnContext,
+  limiter: Limiter,
+): readonly Policy[] {
+  const mayBeSet = settings.hasSessionBudgets || requestedPico !== null || limiter.countsSessions(tenantId);
+  return sessionId !== null && mayBeSet ? [sessionBudget(tenantId, requestedPico)] : [];
 }
 
 /** An enforced budget pays for no tool without a price. Prices may change while the turn is under way. */

@@ -112,6 +112,8 @@ export interface TurnContext {
   /** The entrance of the request: `api`, `memory`, … */
   readonly channel: string;
   readonly sessionId: string | null;
+  /** The budget of the session in pico-USD, as the request sets it; null without the header. */
+  readonly sessionBudget: bigint | null;
   /** The client's headers, as far as its API passes them on. */
   readonly headers: Readonly<Record<string, string>>;
   /** Whether the client asked for events of the gateway's calls of tools. */
@@ -186,11 +188,21 @@ type Entrance = Pick<
   | 'ending'
   | 'signal'
 > &
-  Partial<Pick<TurnContext, 'member' | 'client' | 'sessionId' | 'headers' | 'showsTools' | 'stored'>>;
+  Partial<Pick<TurnContext, OptionalMember>>;
+
+type OptionalMember =
+  | 'member'
+  | 'client'
+  | 'sessionId'
+  | 'sessionBudget'
+  | 'headers'
+  | 'showsTools'
+  | 'stored';
 
 /** The context of a turn to which its stages have added nothing. */
 export function turnContext(entrance: Entrance, facts: AcceptedRequest): TurnContext {
   const { member = null, client = null, sessionId = null, headers = {}, stored = null } = entrance;
+  const { sessionBudget = null } = entrance;
   const { operation, model, stream, wantsUsage, choices, isBatch, compaction, viewWith, keptView } = facts;
   const thinking = facts.thinking(entrance.target.defaults);
   // An object spread behind other members takes a microsecond.
@@ -199,6 +211,7 @@ export function turnContext(entrance: Entrance, facts: AcceptedRequest): TurnCon
     member,
     client,
     sessionId,
+    sessionBudget,
     headers,
     showsTools: entrance.showsTools ?? false,
     stored,

@@ -163,6 +163,7 @@ async function setUp(
       ownKeys: [],
       policies: null,
       hasUsers: false,
+      hasSessionBudgets: false,
       actingUsers: 'any' as const,
     },
     ...{ admission: new Admission(), ending, signal: ending.signal },

@@ -25,6 +25,7 @@ const requestHeaders = [
   'x-goog-api-key',
   'x-request-id',
   'x-service-user-id',
+  'x-session-budget-usd',
   'x-session-id',
   'x-stream-events',
 ];
@@ -44,6 +45,7 @@ const responseHeaders = [
   'x-gateway-ignored',
   'x-gateway-max-tokens',
   'x-gateway-model',
+  'x-gateway-policy',
   'x-gateway-provider',
   'x-gateway-rows',
   'x-ratelimit-limit-requests',

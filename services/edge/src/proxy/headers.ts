@@ -13,6 +13,7 @@ const passedOnNames: ReadonlySet<string> = new Set([
   'idempotency-key',
   'tracestate',
   'user-agent',
+  'x-session-budget-usd',
   'x-stream-events',
   ...sessionHeaders,
   ...Object.values(clientDialects).flatMap(({ passedHeaders }): readonly string[] => passedHeaders),

@@ -291,6 +291,8 @@ export interface GetTenantSettingsResponse {
    * nor a directory: the answer is then out of date within seconds, and holds as "any" until then.
    */
   actingUsers: string;
+  /** Whether sessions have budgets set by their requests. False if sent by the previous release. */
+  hasSessionBudgets: boolean;
 }
 
 /** Limits and a budget of the runs that it selects. */
@@ -422,7 +424,11 @@ export interface Ask {
   /** The ids of this user's groups, for overrides of groups. */
   groups: string[];
   /** The key of the request, which opens the counter if it is new. */
-  apiKeyId?: string | undefined;
+  apiKeyId?:
+    | string
+    | undefined;
+  /** For the budget of a session, in pico-USD: sets it, or lowers it. Without it, a budget set before counts. */
+  sessionBudget?: bigint | undefined;
 }
 
 export interface LeaseResponse {
@@ -1797,6 +1803,7 @@ function createBaseGetTenantSettingsResponse(): GetTenantSettingsResponse {
     policies: [],
     hasUsers: false,
     actingUsers: "",
+    hasSessionBudgets: false,
   };
 }
 
@@ -1856,6 +1863,9 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
     }
     if (message.actingUsers !== "") {
       writer.uint32(138).string(message.actingUsers);
+    }
+    if (message.hasSessionBudgets !== false) {
+      writer.uint32(176).bool(message.hasSessionBudgets);
     }
     return writer;
   },
@@ -2009,6 +2019,14 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
             }
 
             message.actingUsers = reader.string();
+            continue;
+          }
+          case 22: {
+            if (tag !== 176) {
+              break;
+            }
+
+            message.hasSessionBudgets = reader.bool();
             continue;
           }
         }
@@ -2806,6 +2824,7 @@ function createBaseAsk(): Ask {
     userId: undefined,
     groups: [],
     apiKeyId: undefined,
+    sessionBudget: undefined,
   };
 }
 
@@ -2859,6 +2878,12 @@ export const Ask: MessageFns<Ask> = {
     }
     if (message.apiKeyId !== undefined) {
       writer.uint32(90).string(message.apiKeyId);
+    }
+    if (message.sessionBudget !== undefined) {
+      if (BigInt.asIntN(64, message.sessionBudget) !== message.sessionBudget) {
+        throw new globalThis.Error("value provided for field message.sessionBudget of type int64 too large");
+      }
+      writer.uint32(96).int64(message.sessionBudget);
     }
     return writer;
   },
@@ -2972,6 +2997,14 @@ export const Ask: MessageFns<Ask> = {
             }
 
             message.apiKeyId = reader.string();
+            continue;
+          }
+          case 12: {
+            if (tag !== 96) {
+              break;
+            }
+
+            message.sessionBudget = reader.int64() as bigint;
             continue;
           }
         }
