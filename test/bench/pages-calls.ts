@@ -11,26 +11,36 @@ export interface Call {
 export const timezone = 'Europe/Berlin';
 const dayMs = 86_400_000;
 
-/** The last 30 days, the period that pages choose at first, as parameters of a summary. */
-function days(more: Record<string, string> = {}): string {
-  const today = Math.floor(Date.now() / dayMs) * dayMs;
-  const [from = '', to = ''] = [today - 29 * dayMs, today + dayMs].map((at) => new Date(at).toISOString());
-  return new URLSearchParams({ from, to, timezone, ...more }).toString();
+/** Days until the end of today, or of `daysAgo`, as a period. */
+function period(days: number, daysAgo = 0): { from: string; to: string } {
+  const end = (Math.floor(Date.now() / dayMs) + 1 - daysAgo) * dayMs;
+  return { from: new Date(end - days * dayMs).toISOString(), to: new Date(end).toISOString() };
 }
+
+/** The last 30 days, the period that pages choose at first, as parameters of a summary. */
+const days = (more: Record<string, string> = {}): string =>
+  new URLSearchParams({ ...period(30), timezone, ...more }).toString();
+const before = new URLSearchParams({ ...period(30, 30), timezone }).toString();
 
 const costs = (group_by: string): string => `/v1/costs/summary?${days({ group_by })}`;
 const usage = (group_by: string): string => `/v1/usage/summary?${days({ group_by })}`;
+const traces = (more: Record<string, string> = {}, ofDays = 30): string =>
+  `/v1/traces?${new URLSearchParams({ limit: '50', ...period(ofDays), ...more }).toString()}`;
+const spending = (figures: 'costs' | 'usage', more: Record<string, string>): string =>
+  `/internal/v1/owner/${figures}/summary?${days(more)}`;
 const lists = (role: string, paths: Record<string, string>): Call[] =>
   Object.entries(paths).map(([name, path]) => ({ name: `${role}: ${name}`, path }));
 
 interface Named {
   agent: string;
+  /** The agent and the key of a program with runs. */
+  busy: { agent: string; key: string };
   endpoint: string;
   call: string;
   run: string;
 }
 
-export function callsOfAdmin({ agent, endpoint, call, run }: Named): Call[] {
+export function callsOfAdmin({ agent, busy, endpoint, call, run }: Named): Call[] {
   const memory = `/v1/agents/${agent}`;
   return [
     ...lists('admin', {
@@ -40,10 +50,11 @@ export function callsOfAdmin({ agent, endpoint, call, run }: Named): Call[] {
       'Overview: usage': `/v1/usage/summary?${days()}`,
       'Overview: costs by model': costs('model'),
       'Overview: costs by agent': costs('agent'),
-      'Overview: period before': `/v1/costs/summary?${days()}`,
+      'Overview: period before': `/v1/costs/summary?${before}`,
       'names: agents': '/v1/agents?limit=200',
       'names: keys': '/v1/api-keys?limit=200',
       'Usage by day': usage('day'),
+      'Usage by model': usage('model'),
       'Usage by agent': usage('agent'),
       'Usage by session': usage('session'),
       'Costs by day': costs('day'),
@@ -53,11 +64,20 @@ export function callsOfAdmin({ agent, endpoint, call, run }: Named): Call[] {
       'Costs by API key': costs('api_key'),
       'Costs by month and user': costs('month,user'),
       'Costs: CSV by day': `/v1/costs/export?${days({ group_by: 'day' })}`,
-      Users: `/v1/costs/summary?${days({ group_by: 'user' })}`,
+      'Users: costs': costs('user'),
+      'Users: directory': '/v1/users?limit=50',
+      'Users: search': '/v1/users?limit=50&q=person%2049',
+      'Users: a group': '/v1/users?limit=50&group=group-7',
+      'Users: blocked': '/v1/users?limit=50&status=blocked',
+      'Users: groups': '/v1/groups?limit=50',
+      Policies: '/v1/policies?limit=50',
+      'Running now': '/v1/traces?limit=50&status=running',
       Traces: '/v1/traces/follow?limit=100',
       'Traces of a user': '/v1/traces/follow?limit=100&user_id=user-0',
-      'Traces of a period': '/v1/traces?limit=50',
       'Traces that failed': '/v1/traces/follow?limit=100&status=error',
+      ...Object.fromEntries(
+        Object.entries(listsOfRuns(busy)).map(([name, path]) => [`Traces: ${name}`, path]),
+      ),
       Trace: `/v1/traces/${run}`,
       Agents: '/v1/agents?limit=50',
       'Agents: search': '/v1/agents?limit=50&q=copy%20900',
@@ -89,25 +109,57 @@ export function callsOfAdmin({ agent, endpoint, call, run }: Named): Call[] {
   ];
 }
 
+/** Lists of runs of a period, by filter and order. The rare ones read the most. */
+const listsOfRuns = (busy: Named['busy']): Record<string, string> => ({
+  '30 days': traces(),
+  'by cost': traces({ sort: 'cost' }),
+  'by duration': traces({ sort: 'duration' }),
+  'a model': traces({ model: 'model-3' }),
+  'a model, by cost': traces({ model: 'model-3', sort: 'cost' }),
+  'an agent': traces({ agent_id: busy.agent }),
+  'a key': traces({ api_key_id: busy.key }),
+  'a user': traces({ user_id: 'user-0' }),
+  'a rare user': traces({ user_id: 'user-4990' }),
+  failed: traces({ status: 'error' }),
+  'an error code': traces({ error_code: 'provider_error' }),
+  'an error code of no run': traces({ error_code: 'no_such_code' }),
+  'a cost of no run': traces({ min_cost_usd: '1' }),
+  'a long duration': traces({ min_duration_ms: '20150' }),
+  'search of names': traces({ q: 'user-499' }),
+  'search of texts, 7 days': traces({ q: 'portcullis' }, 7),
+  refused: traces({ status: 'refused' }),
+  'refused by code': `/v1/usage/summary?${days({ group_by: 'error_code' })}`,
+});
+
 export const callsOfUser: readonly Call[] = lists('user', {
   'Overview: costs': `/v1/costs/summary?${days({ group_by: 'day' })}`,
   'Overview: usage': `/v1/usage/summary?${days()}`,
   'Usage by agent': usage('agent'),
   Traces: '/v1/traces/follow?limit=100',
+  'Traces: 30 days': traces(),
+  'My keys': '/v1/me/api-keys?limit=50',
+  'My sessions': '/v1/me/sessions?limit=50',
   'My data: cookies': '/v1/browser/cookies?limit=50',
   'My data: logins': '/v1/mcp/logins?limit=50',
 });
 
 export function callsOfOwner(tenant: string): Call[] {
   return lists('owner', {
-    'Spending by tenant': `/internal/v1/owner/costs/summary?${days({ group_by: 'tenant' })}`,
-    'Spending by day and tenant': `/internal/v1/owner/costs/summary?${days({ group_by: 'day,tenant' })}`,
-    'Spending: usage by tenant': `/internal/v1/owner/usage/summary?${days({ group_by: 'tenant' })}`,
+    'Spending by tenant': spending('costs', { group_by: 'tenant' }),
+    'Spending by day and tenant': spending('costs', { group_by: 'day,tenant' }),
+    'Spending: period before': `/internal/v1/owner/costs/summary?${before}`,
+    'Spending: usage by tenant': spending('usage', { group_by: 'tenant' }),
+    'Spending by model': spending('costs', { group_by: 'model' }),
+    'Spending: usage by model': spending('usage', { group_by: 'model' }),
+    'Spending by day': spending('costs', { group_by: 'day' }),
+    'Spending of a tenant': spending('costs', { group_by: 'model', tenant_id: tenant }),
+    'Spending of a tenant: usage': spending('usage', { group_by: 'model', tenant_id: tenant }),
     'Spending: budgets': '/internal/v1/owner/budgets?limit=5',
     'names: tenants': '/internal/v1/owner/tenants?limit=200',
     Tenants: '/internal/v1/owner/tenants?limit=50',
     'Tenants: search': '/internal/v1/owner/tenants?limit=50&q=other%20900',
     'Tenants: suspended': '/internal/v1/owner/tenants?limit=50&status=suspended',
+    Policies: '/internal/v1/owner/policies?limit=50',
     Models: '/internal/v1/owner/models',
     Providers: '/internal/v1/owner/providers',
     System: '/internal/v1/owner/system',

@@ -9,8 +9,8 @@ import type { Client } from 'pg';
 
 /** Rows for the measurement of pages: copies of rows that the API has made, so that they are as real ones. */
 
-export const size = { runs: 1_000_000, agents: 1_000, keys: 1_000, tenants: 1_000, days: 28 };
-const users = 5_000;
+export const size = { runs: 1_000_000, agents: 1_000, keys: 1_000, tenants: 1_000, users: 5_000, days: 28 };
+const groups = 50;
 const runsPerStatement = 2_000;
 const perOtherTenant = { agents: 10, keys: 10, audit: 20, runs: 100 };
 
@@ -43,8 +43,11 @@ const newKey = `'id', uuidv7(), 'key_id', ${digits(8)}, 'secret_sha256', '\\x' |
 /** A time within the last `size.days`, in the order of the copies. */
 const spread = (times: number): string => `now() - interval '${size.days} days' * (${times} - n) / ${times}`;
 
-/** Fills a tenant, whose rows of each kind the API has made one of, and makes `size.tenants` others beside it. */
-export async function fillGround(db: Client, tenant: string): Promise<void> {
+/**
+ * Fills a tenant, whose rows of each kind the API has made one of, and makes `size.tenants` others beside it. Returns the
+ * agent and the key of a program with runs.
+ */
+export async function fillGround(db: Client, tenant: string): Promise<{ agent: string; key: string }> {
   const of = `tenant_id = '${tenant}'`;
   await db.query('set session_replication_role = replica');
   await copy(db, {
@@ -57,13 +60,42 @@ export async function fillGround(db: Client, tenant: string): Promise<void> {
   });
   await copy(db, {
     ...{ table: 'tenant.api_keys', of: `${of} and role = 'user'`, times: size.keys },
-    changes: `${newKey}, 'name', 'Key ' || n, 'user_id', 'user-' || ${skewed(users)}`,
+    changes: `${newKey}, 'name', 'Key ' || n, 'user_id', 'user-' || ${skewed(size.users)}`,
   });
+  await fillDirectory(db, tenant);
   await copyLists(db, of);
   await copyToOthers(db, of);
   await fillRuns(db, tenant);
   await db.query('vacuum analyze');
   await settleDays(db, tenant);
+  const { rows } = await db.query<{ agent: string; key: string }>(
+    'select agent, key from programs order by number offset 100 limit 1',
+  );
+  const [busy] = rows;
+  if (busy === undefined) throw new Error('no program has runs');
+  return busy;
+}
+
+/** Users with an alias each, all in one of the groups. The API has made the first user. */
+async function fillDirectory(db: Client, tenant: string): Promise<void> {
+  await db.query(
+    `with people as (
+       insert into tenant.users (id, tenant_id, user_id, display_name, source)
+       select uuidv7(), $1, 'user-' || n, 'Person ' || n, 'api' from generate_series(1, $2::integer - 1) as n
+       returning id, user_id
+     ), names as (
+       insert into tenant.user_names (tenant_id, folded, person_id, alias)
+       select $1, user_id, id, null from people union all select $1, 'alias-' || user_id, id, 'alias-' || user_id from people
+     ), teams as (
+       insert into tenant.groups (id, tenant_id, name, folded, members)
+       select uuidv7(), $1, 'group-' || n, 'group-' || n, $2 / $3 from generate_series(0, $3::integer - 1) as n
+       returning id, name
+     )
+     insert into tenant.group_members (group_id, person_id, tenant_id, sources)
+     select teams.id, people.id, $1, '{api}' from people
+       join teams on name = 'group-' || substr(user_id, 6)::integer % $3`,
+    [tenant, size.users, groups],
+  );
 }
 
 async function copyLists(db: Client, of: string): Promise<void> {
@@ -98,6 +130,7 @@ async function copyToOthers(db: Client, of: string): Promise<void> {
   const others = `array(select id from tenant.tenants where slug like 'other-%')`;
   const tenant = `'tenant_id', (${others})[1 + n % ${size.tenants}]`;
   const times = (perTenant: number): number => perTenant * size.tenants;
+  const ended = spread(times(perOtherTenant.runs));
   await copy(db, {
     ...{ table: 'agent.agents', of, times: times(perOtherTenant.agents) },
     changes: `'id', uuidv7(), ${tenant}, 'key', 'agent-' || n`,
@@ -112,13 +145,14 @@ async function copyToOthers(db: Client, of: string): Promise<void> {
   });
   await copy(db, {
     ...{ table: 'analytics.traces', of, times: times(perOtherTenant.runs) },
-    changes: `'id', uuidv7(), ${tenant}, 'change_number', nextval('analytics.changes'), 'changed_at', now() - interval '3 days'`,
+    changes: `'id', uuidv7(${ended} - now()), ${tenant}, 'change_number', nextval('analytics.changes'), 'fold', null,
+      'changed_at', now() - interval '3 days', 'started_at', ${ended}, 'ended_at', ${ended}`,
   });
 }
 
 /**
  * Runs in the order of their ends, in transactions as events bring them, since `traces/follow` reads by transaction.
- * An agent has its program, with a key and a model of its own, and many users.
+ * An agent has its program, with a key and a model of its own, and many users. Every fiftieth run fails.
  */
 async function fillRuns(db: Client, tenant: string): Promise<void> {
   await db.query(
@@ -140,16 +174,18 @@ async function fillRuns(db: Client, tenant: string): Promise<void> {
       `insert into analytics.traces
        select made.*
        from (
-         select n, ${skewed(size.agents)} as program, ${skewed(users)} as person
+         select n, ${skewed(size.agents)} as program, ${skewed(size.users)} as person
          from generate_series(${last - runsPerStatement + 1}, ${last}) as n
        ) as runs join programs on programs.number = runs.program cross join template
        cross join lateral jsonb_populate_record(template, jsonb_build_object(
          'id', uuidv7(${ended} - now()), 'change_transaction', pg_current_xact_id()::text,
          'change_number', nextval('analytics.changes'), 'changed_at', ${ended}, 'started_at', ${ended},
          'ended_at', ${ended}, 'agent_id', agent, 'api_key_id', key, 'user_id', 'user-' || person,
-         'model', 'model-' || program % 10, 'cost_pico', 680000000 + n % 1000)) as made`,
+         'model', 'model-' || program % 10, 'cost_pico', 680000000 + n % 1000, 'duration_ms', 200 + n % 20000,
+         'status', case when n % 50 = 0 then 'error' else 'ok' end,
+         'error_type', case when n % 50 = 0 then 'provider_error' end, 'fold', null)) as made`,
     );
-  await rollUp(db, tenant);
+  await rollUp(db);
 }
 
 /** Notes the days that are over, as counts into them would have, and waits until analytics has added them up. */
@@ -160,45 +196,49 @@ async function settleDays(db: Client, tenant: string): Promise<void> {
      where tenant_id = $1 and bucket < date_bin('1 day', now() - interval '2 hours', 'epoch')`,
     [tenant],
   );
+  // Days of the others are too small for rows of their own.
+  await db.query(
+    `insert into analytics.settled_days (tenant_id, day, state)
+     select distinct tenant_id, date_bin('1 day', bucket, 'epoch'), 'small' from analytics.usage
+     where tenant_id <> $1 on conflict (tenant_id, day) do update set state = 'small'`,
+    [tenant],
+  );
   await eventually(async () => {
     const { rows } = await db.query<object>(
-      `select day from analytics.settled_days where state <> 'settled'`,
+      `select day from analytics.settled_days where state in ('changed', 'open')`,
     );
     if (rows.length > 0) throw new Error(`${rows.length} days are not settled`);
   }, 300_000);
   await db.query('vacuum analyze analytics.settled_days, analytics.settled_usage');
 }
 
-/** In the order of time, as runs are counted: rows of a quarter of an hour are beside each other. */
-async function rollUp(db: Client, tenant: string): Promise<void> {
+/** Adds up the runs of all tenants in the order of time, as runs are counted: rows of a quarter of an hour are beside each other. */
+async function rollUp(db: Client): Promise<void> {
   await db.query(`set work_mem = '256MB'`);
   const bucket = `date_bin('15 minutes', ended_at, 'epoch')`;
   for (const [table, columns] of [
     ['usage', [...dimensions, ...personalDimensions]],
     ['usage_totals', dimensions],
   ] as const) {
-    await db.query('delete from analytics.' + table + ' where tenant_id = $1', [tenant]);
+    await db.query('delete from analytics.' + table);
     await db.query(
       `insert into analytics.${table} (tenant_id, bucket, ${[...columns, ...measures].join(', ')})
        select tenant_id, ${bucket}, ${columns.join(', ')}, ${measuresOfRun.map((share) => `sum(${share})`).join(', ')}
-       from analytics.traces where tenant_id = $1 and called
+       from analytics.traces where called
        group by tenant_id, ${bucket}, ${columns.join(', ')} order by ${bucket}`,
-      [tenant],
     );
   }
-  await db.query('delete from analytics.users where tenant_id = $1', [tenant]);
-  await db.query('delete from analytics.usage_users where tenant_id = $1', [tenant]);
+  await db.query('delete from analytics.users');
+  await db.query('delete from analytics.usage_users');
   await db.query(
     `insert into analytics.users
-     select $1, user_id, row_number() over () - 1
-     from (select distinct user_id from analytics.usage where tenant_id = $1 and user_id is not null) as known`,
-    [tenant],
+     select tenant_id, user_id, row_number() over (partition by tenant_id) - 1
+     from (select distinct tenant_id, user_id from analytics.usage where user_id is not null) as known`,
   );
   await db.query(
     `insert into analytics.usage_users (tenant_id, bucket, ${dimensions.join(', ')}, chunk, users)
      select tenant_id, bucket, ${dimensions.join(', ')}, number / 1024, bit_or(analytics.user_bit(number))
-     from analytics.usage join analytics.users using (tenant_id, user_id) where tenant_id = $1
+     from analytics.usage join analytics.users using (tenant_id, user_id)
      group by tenant_id, bucket, ${dimensions.join(', ')}, number / 1024 order by bucket`,
-    [tenant],
   );
 }

@@ -39,21 +39,18 @@ try {
   const owner = await logIn(url, ownerKey);
   const db = new Client({ connectionString: await localDatabaseUrl(folder) });
   await db.connect();
-  try {
-    await fillGround(db, tenant.id);
-  } finally {
-    await db.end();
-  }
+  const busy = await fillGround(db, tenant.id);
+  await db.end();
 
   console.log(
     `Node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'}), PostgreSQL on the same machine`,
   );
   console.log(
-    `pages: ${size.runs} runs in ${size.days} days, ${size.agents} agents, ${size.keys} keys, beside ${size.tenants} tenants\n`,
+    `pages: ${size.runs} runs in ${size.days} days, ${size.agents} agents, ${size.keys} keys, ${size.users} users, beside ${size.tenants} tenants\n`,
   );
   print([
     ['call', 'rows', 'p50 ms', 'p95 ms'],
-    ...(await measureAll(admin, callsOfAdmin(made))),
+    ...(await measureAll(admin, callsOfAdmin({ ...made, busy }))),
     ...(await measureAll(person, callsOfUser)),
     ...(await measureAll(owner, callsOfOwner(tenant.id))),
   ]);
@@ -87,6 +84,10 @@ async function makeOneOfEach(url: string, { adminKey }: TenantAccess): Promise<M
   });
   await send('/v1/webhooks/subscriptions', {
     ...{ url: 'https://hooks.example.com/', event_types: ['run.failed'] },
+  });
+  await send('/v1/users/user-0', { display_name: 'Person 0' }, 'PUT');
+  await send('/v1/policies', {
+    ...{ name: 'bench', per: 'user', limits: { requests_per_minute: 1_000_000 } },
   });
   const { key: personKey = '' } = await send('/v1/api-keys', {
     ...{ name: 'Person', role: 'user', user_id: 'user-0' },
