@@ -1,6 +1,8 @@
+import { createHmac } from 'node:crypto';
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import {
+  CounterIds,
   groupEntry,
   groupNameEntry,
   PolicyIndex,
@@ -165,6 +167,44 @@ it('the same pattern of many policies is compared once', () => {
   } finally {
     compared.mockRestore();
   }
+});
+
+it('the id of a counter is hashed once, also for an index that replaces another', () => {
+  const counterIds = new CounterIds();
+  // Its prototype has the methods of all.
+  const prototype = Object.getPrototypeOf(createHmac('sha256', 'key')) as Pick<
+    ReturnType<typeof createHmac>,
+    'update'
+  >;
+  const hashed = jest.spyOn(prototype, 'update');
+  try {
+    const idsOf = (userId: string): string[] =>
+      new PolicyIndex([policyOf(), policyOf({ per: 'user' })], counterIds)
+        .matching(run({ userId }))
+        .countersOf('gpt-5')
+        .map(({ id }) => id);
+    const ids = idsOf('ada');
+    expect(idsOf('ada')).toEqual(ids);
+    expect(hashed.mock.calls).toEqual([[''], ['ada']]);
+    expect(idsOf('bob')[1]).not.toBe(ids[1]);
+  } finally {
+    hashed.mockRestore();
+  }
+});
+
+it('100 new groups are compared with the most patterns before others wait', () => {
+  const patterns = (policy: number): string[] =>
+    Array.from({ length: 8 }, (_, index) => groupNameEntry(`*a*b*a${policy}x${index}*`));
+  const index = new PolicyIndex(
+    Array.from({ length: 40 }, (_, number) =>
+      policyOf({ id: `p${number}`, select: { groups: patterns(number) } }),
+    ),
+  );
+  const named = Array.from({ length: 100 }, (_, number) => group(`${'ab'.repeat(125)}${number}`));
+  const before = process.cpuUsage().user;
+  expect(index.matching(run({ groups: named })).isEmpty).toBe(true);
+  // It takes 28 ms.
+  expect(process.cpuUsage().user - before).toBeLessThan(280_000);
 });
 
 const name = fc.stringMatching(/^[ab]{0,3}$/);

@@ -84,11 +84,14 @@ export class PolicyIndex<Policy extends MatchedPolicy> {
   readonly #policies: readonly Policy[];
   readonly #indexes: Readonly<Record<PolicyField, FieldIndex>>;
   readonly #countingOwnKeys: PolicySet;
-  /** The policies by the groups of late: a user may have 100 of them, and a tenant 1,280 patterns. */
+  readonly #counterIds: CounterIds;
+  /** The policies by the groups of late: a user may have 100 of them, and a tenant 320 patterns. */
   readonly #selectingGroups = new RecentMap<{ policies: PolicySet }>(maxRecentGroups);
 
-  constructor(policies: readonly Policy[]) {
+  /** `counterIds`: those of indexes before, and of other tenants. */
+  constructor(policies: readonly Policy[], counterIds = new CounterIds()) {
     this.#policies = policies;
+    this.#counterIds = counterIds;
     const indexOf = (field: PolicyField): FieldIndex =>
       new FieldIndex(policies.map(({ select }) => select[field]));
     this.#indexes = {
@@ -134,6 +137,7 @@ export class PolicyIndex<Policy extends MatchedPolicy> {
       groupsOf: (index) =>
         selecting.filter(({ policies }) => hasBit(policies, index)).map(({ group }) => group),
       models: this.#indexes.models,
+      counterIds: this.#counterIds,
     });
   }
 
@@ -159,6 +163,7 @@ interface RunPoliciesOptions<Policy> {
   /** The groups of the run in the selection of a policy. */
   groupsOf: (index: number) => readonly RunGroup[];
   models: FieldIndex;
+  counterIds: CounterIds;
 }
 
 /** The policies of one run. */
@@ -204,13 +209,15 @@ export class RunPolicies<Policy extends MatchedPolicy> {
     const hasUser = policy.per === 'user' || policy.per === 'session';
     const ids = policy.per === 'user' ? groups.map(({ id }) => id) : [];
     const user = hasUser && userId !== null ? { id: userId, groups: ids } : null;
+    const counterOf = (value: string, label: string): Counter<Policy> => ({
+      ...{ id: this.#options.counterIds.idOf(policy, value), policy, value },
+      ...{ label, user, apiKeyId },
+    });
     if (policy.per === 'group')
-      return this.#options
-        .groupsOf(index)
-        .map(({ id, name }) => counterOf(policy, id, { label: name, user, apiKeyId }));
+      return this.#options.groupsOf(index).map(({ id, name }) => counterOf(id, name));
     return this.#valuesOf(policy.per, modelId).map((long) => {
       const value = shortened(long);
-      return counterOf(policy, value, { label: value, user, apiKeyId });
+      return counterOf(value, value);
     });
   }
 
@@ -240,20 +247,28 @@ function shortened(value: string): string {
   return value.length <= maxValueLength ? value : `sha256:${hash('sha256', value)}`;
 }
 
+/** Others are made again: a keyed hash takes 10 µs, which each policy of a request costs. */
+const maxRecentIds = 20_000;
+
+/** The ids of counters, of which those of late are in memory, for all tenants together. */
+export class CounterIds {
+  readonly #recent = new RecentMap<{ id: string }>(maxRecentIds);
+
+  idOf({ counterKey }: Pick<MatchedPolicy, 'counterKey'>, value: string): string {
+    const made = () => ({ id: counterId(counterKey, value) });
+    return this.#recent.getOrMake(counterKey.toString('latin1') + value, made).id;
+  }
+}
+
 /**
- * The counter of a value. Its id is the same on every replica: a UUID of RFC 9562, version 8, of a keyed hash
- * (HMAC-SHA-256), since it outlives the deletion of a user's data.
+ * The id of a counter is the same on every replica: a UUID of RFC 9562, version 8, of a keyed hash (HMAC-SHA-256), since
+ * it outlives the deletion of a user's data.
  */
-function counterOf<Policy extends MatchedPolicy>(
-  policy: Policy,
-  value: string,
-  holder: Pick<Counter<Policy>, 'label' | 'user' | 'apiKeyId'>,
-): Counter<Policy> {
-  const digest = createHmac('sha256', policy.counterKey).update(value).digest('hex');
+function counterId(counterKey: Buffer, value: string): string {
+  const digest = createHmac('sha256', counterKey).update(value).digest('hex');
   const variant = ((parseInt(digest.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);
   const parts = [digest.slice(0, 8), digest.slice(8, 12), `8${digest.slice(13, 16)}`];
-  const id = [...parts, `${variant}${digest.slice(18, 20)}`, digest.slice(20, 32)].join('-');
-  return { id, policy, value, ...holder };
+  return [...parts, `${variant}${digest.slice(18, 20)}`, digest.slice(20, 32)].join('-');
 }
 
 /** Whether a policy counts some models alone, or each apart. */

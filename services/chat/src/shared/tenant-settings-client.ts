@@ -13,7 +13,7 @@ import type { RpcClient } from '@gatehouse/grpc/client';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
-import { PolicyIndex } from '@gatehouse/kit/policy-matching';
+import { CounterIds, PolicyIndex } from '@gatehouse/kit/policy-matching';
 import { policyOf } from '../policies/policy.ts';
 import type { KeySettings, TenantProviderKey, TenantSettings } from './tenant-settings.ts';
 import type { Policy, Resource, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
@@ -32,6 +32,7 @@ export class TenantSettingsClient {
   readonly #peer: Pick<RpcClient<TenantServiceClient>, 'call'>;
   readonly #keyRing: KeyRing;
   readonly #tenants: ActiveTenants<Known>;
+  readonly #counterIds = new CounterIds();
   /** Limits of a key never change. */
   readonly #keys = new OutageCache<readonly Resource[]>({
     max: 50_000,
@@ -117,6 +118,7 @@ export class TenantSettingsClient {
       policies.map((policy) =>
         policyOf(policy, openCounterKey(this.#keyRing, { tenantId, policyId: policy.id }, policy.counterKey)),
       ),
+      this.#counterIds,
     );
   }
 
