@@ -37,18 +37,21 @@ export type PolicyPer = (typeof policyPers)[number];
 export const policyPeriods = ['hour', 'day', 'week', 'month', 'quarter', 'year', 'total'] as const;
 export type PolicyPeriod = (typeof policyPeriods)[number];
 
-/** The most values of a list with a `*`: a request of a user with 100 groups may be compared with those of 40 policies. */
-const maxPatterns = 32;
+/** The most values of a list with a `*`: each request is compared with those of 40 policies, for each of 100 groups. */
+const maxPatterns = { ofGroups: 8, ofOthers: 32 };
 
-const selected = setOf(storableText(1, 256).regex(/^[^*]*(\*[^*]*){0,4}$/, 'must have at most four `*`'))
-  .max(200)
-  .refine(
-    (values) => values.filter((value) => value.includes('*')).length <= maxPatterns,
-    `must have at most ${maxPatterns} values with a \`*\``,
-  );
+const value = storableText(1, 256).regex(/^[^*]*(\*[^*]*){0,4}$/, 'must have at most four `*`');
+const selectedWith = (most: number) =>
+  setOf(value)
+    .max(200)
+    .refine(
+      (values) => values.filter((each) => each.includes('*')).length <= most,
+      `must have at most ${most} values with a \`*\``,
+    );
+const selected = selectedWith(maxPatterns.ofOthers);
 const selectFields = {
   users: selected.describe('Ids of users'),
-  groups: selected.describe('Names of groups of the acting user, in any case'),
+  groups: selectedWith(maxPatterns.ofGroups).describe('Names of groups of the acting user, in any case'),
   agents: selected.describe('Ids or keys of agents'),
   api_keys: selected.describe('Ids of API keys'),
   models: selected.describe('Ids of models; a call counts by the model called'),
@@ -57,7 +60,7 @@ const selectFields = {
 export const policySelect = z
   .strictObject(selectFields)
   .describe(
-    'The runs that the policy is for: those with one of the values of each field that is not empty. `*` in a value stands for any text: at most four times in a value, and in at most 32 values of a field. All empty: every run',
+    'The runs that the policy is for: those with one of the values of each field that is not empty. `*` in a value stands for any text: at most four times in a value, and in at most 32 values of a field, of `groups` in 8. All empty: every run',
   );
 export type PolicySelect = z.output<typeof policySelect>;
 

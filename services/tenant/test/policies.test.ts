@@ -63,6 +63,9 @@ describe('a policy', () => {
     ['a limit that refuses nothing', { enforce: false, limits: { max_concurrent: 1 } }, 'enforce'],
     ['nothing to count', { enforce: false }, 'enforce'],
     ['too much to select', { select: { users: manyNames(200, 250) } }, 'select'],
+    ['33 patterns', { select: { models: manyPatterns(33) } }, 'select.models'],
+    ['9 patterns of groups', { select: { groups: manyPatterns(9) } }, 'select.groups'],
+    ['five stars', { select: { models: ['gpt-*', '*a*b*c*d*'] } }, 'select.models[1]'],
     ['overrides of no values', { overrides: { ada: {} } }, 'overrides'],
     ['a budget without a period', { per: 'user', overrides: { ada: { budget_usd: '1' } } }, 'overrides'],
     ['an alert beyond the budget', { alerts: [101] }, 'alerts[0]'],
@@ -129,6 +132,11 @@ describe('a policy', () => {
     expect((await call('POST', `${id}/reset`, {}, other.admin)).status).toBe(404);
     const user = { role: 'user', tenantId: tenant.id } as const;
     expect((await call('POST', `${id}/reset`, {}, user)).status).toBe(403);
+  });
+
+  it('selects by 32 patterns, eight of groups, with four stars', async () => {
+    const select = { models: manyPatterns(32), groups: [...manyPatterns(8), 'Staff'] };
+    expect((await create({ select })).status).toBe(201);
   });
 
   it('is deleted with its overrides', async () => {
@@ -255,6 +263,10 @@ describe('a policy of the owner', () => {
     });
   });
 });
+
+function manyPatterns(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `*${index}*a*b*`);
+}
 
 function manyNames(count: number, length: number): string[] {
   return Array.from({ length: count }, (_, index) => String(index).padStart(length, 'x'));
