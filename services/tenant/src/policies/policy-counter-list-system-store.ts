@@ -13,6 +13,11 @@ interface StoredCounter extends Omit<ListedCounter, 'reserved' | 'limits'> {
   windowStart: number | null;
 }
 
+/** The budget of the override `o` in pico-USD; null for no limit. */
+const overriddenBudget = `round((o.amounts ->> 'budget_usd')::numeric * 1e12)`;
+/** Whether an override sets a budget and is in force. Its value has another collation than names of groups. */
+const setsBudget = `amounts ? 'budget_usd' and (until is null or until > clock_timestamp())`;
+
 /** Lists of counters. `pool` acts as `tenant_system`, which sees the overrides of the owner's policies. */
 export class PolicyCounterListSystemStore extends Store {
   /**
@@ -28,26 +33,21 @@ export class PolicyCounterListSystemStore extends Store {
            select per, date_trunc('milliseconds', counts_since) as counts_since, budget is not null as has_budget,
              round((budget ->> 'usd')::numeric * 1e12) as amount
            from tenant.policies where id = $2
-         ), overrides as materialized (
-           select value, round((amounts ->> 'budget_usd')::numeric * 1e12) as amount from tenant.policy_overrides
-           where policy_id = $2 and amounts ? 'budget_usd' and (until is null or until > clock_timestamp())
-         ), of_groups as materialized (
-           select u.tenant_id, u.user_id,
-             case when bool_or(o.amount is null) then null else max(o.amount) end as amount
-           from overrides o
-           join tenant.groups g on ($1::uuid is null or g.tenant_id = $1) and o.value = 'group:' || g.folded
-           join tenant.group_members m on m.group_id = g.id
-           join tenant.users u on u.id = m.person_id
-           where (select per from policy) = 'user' and u.user_id is not null
-           group by u.tenant_id, u.user_id
+         ), has_group_overrides as materialized (
+           select (select per from policy) = 'user' and exists (
+             select from tenant.policy_overrides where policy_id = $2 and starts_with(value, 'group:')) as it
          ), live as materialized (
            select distinct on (c.id) c.id, c.tenant_id, c.value as counted, coalesce(g.name, c.value) as value,
-             coalesce(g.folded, c.value) as overridden, c.user_id,
+             coalesce(g.folded collate "default", c.value) as overridden, c.user_id,
              case when p.has_budget then greatest(0, c.used) end as used, p.amount,
              case when p.has_budget then c.window_start end as starts_at,
              case when p.has_budget then c.window_end end as ends_at
            from policy p join tenant.policy_counters c on (c.resource = 'budget') = p.has_budget
-           left join tenant.groups g on p.per = 'group' and g.tenant_id = c.tenant_id and g.id::text = c.value
+           left join lateral (
+             select name, folded from tenant.groups
+             where p.per = 'group' and tenant_id = c.tenant_id
+               and id = case when c.value ~ '^[0-9a-f-]{36}$' then c.value::uuid end limit 1
+           ) as g on true
            where c.policy_id = $2 and ($1::uuid is null or c.tenant_id = $1)
              and ($3::text is null or starts_with(lower(coalesce(g.name, c.value)), lower($3)))
              and (not p.has_budget or c.window_start >= p.counts_since
@@ -55,10 +55,21 @@ export class PolicyCounterListSystemStore extends Store {
            order by c.id, c.window_start desc
          ), limited as (
            select l.id, l.tenant_id, l.counted, l.value, l.user_id, l.used, l.starts_at, l.ends_at,
-             case when o.value is not null then o.amount when g.user_id is not null then g.amount
+             case when o.amounts is not null then ${overriddenBudget} when g.overrides > 0 then g.amount
                else l.amount end as most
-           from live l left join overrides o on o.value = l.overridden
-             left join of_groups g on g.tenant_id = l.tenant_id and g.user_id = l.user_id
+           from live l left join lateral (
+             select amounts from tenant.policy_overrides
+             where policy_id = $2 and value = l.overridden and ${setsBudget} limit 1
+           ) as o on true left join lateral (
+             select count(*) as overrides,
+               case when bool_or(${overriddenBudget} is null) then null else max(${overriddenBudget}) end as amount
+             from tenant.user_names n
+             join tenant.group_members m on m.person_id = n.person_id
+             join tenant.groups g on g.id = m.group_id
+             join tenant.policy_overrides o on o.policy_id = $2 and o.value = 'group:' || g.folded collate "default" and ${setsBudget}
+             where (select it from has_group_overrides) and n.tenant_id = l.tenant_id
+               and n.folded = lower(l.user_id)
+           ) as g on true
          ), keyed as (
            select id, tenant_id, counted, value, user_id, used, most, starts_at, ends_at,
              coalesce(case $4 when 'spent' then used else used - most end, '-Infinity') as key
@@ -70,7 +81,7 @@ export class PolicyCounterListSystemStore extends Store {
            array(
              select m.group_id from tenant.user_names n join tenant.group_members m on m.person_id = n.person_id
              where n.tenant_id = k.tenant_id and n.folded = lower(k.user_id)) as groups
-         from keyed k join tenant.tenants t on t.id = k.tenant_id
+         from keyed k cross join lateral (select slug, name from tenant.tenants where id = k.tenant_id limit 1) as t
          where $5::numeric is null or (k.key, k.id) < ($5::numeric, $6::uuid)
          order by k.key desc, k.id desc limit $7`,
         [tenantId, policy.id, q, sort, after?.key ?? null, after?.id ?? null, limit + 1],
