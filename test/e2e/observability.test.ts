@@ -127,6 +127,10 @@ beforeAll(async () => {
   expect(await statusOf({}, 'gwk_unknown')).toBe(401);
   expect((await gateway.call('/v1/webhooks/llm', { body: { input: 'x' } })).status).toBe(401);
   await eventually(async () => expect(await statusOf({ model: 'priced' }, limited.userKey)).toBe(429));
+  const policed = await gateway.makeTenant();
+  const few = { name: 'few', limits: { requests_per_minute: 1 } };
+  expect((await gateway.call('/v1/policies', { key: policed.adminKey, body: few })).status).toBe(201);
+  await eventually(async () => expect(await statusOf({}, policed.userKey)).toBe(429));
   await eventually(async () => {
     exposed = await scrape();
     expect(exposed.get('gatehouse_rpc_duration_seconds_count')?.get('method')).toContain('settle');
