@@ -185,6 +185,7 @@ export async function findLimitRows(
   subjectIds: readonly string[],
   { kinds = resources, lock = '' }: { kinds?: readonly Resource[]; lock?: 'for update' | '' } = {},
 ): Promise<LimitRow[]> {
+  if (subjectIds.length === 0) return [];
   const rows = await db.all<StoredLimitRow>(
     `select subject_id as "subjectId", resource, ${milliseconds('window_start')} as start,
             ${milliseconds('starts_at')} as "startsAt", ${milliseconds('ends_at')} as "endsAt", used::text,
