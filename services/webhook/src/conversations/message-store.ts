@@ -166,8 +166,10 @@ export class MessageStore extends Store {
              (select id from webhook.channel_messages
               where tenant_id = $1 and user_id = $2 and created_at <= $3 limit $4)
              union all
-             (select m.id from webhook.conversations as c join webhook.channel_messages as m on m.conversation_id = c.id
-              where c.tenant_id = $1 and c.user_id = $2 and m.user_id is null and m.created_at <= $3 limit $4)
+             (select m.id from webhook.conversations as c cross join lateral (
+                select id from webhook.channel_messages
+                where conversation_id = c.id and user_id is null and created_at <= $3 order by sequence limit $4) as m
+              where c.tenant_id = $1 and c.user_id = $2 limit $4)
              limit $4))
            returning turn_id),
          turns as (delete from webhook.channel_turns where id in (select turn_id from gone))
