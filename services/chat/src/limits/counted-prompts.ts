@@ -18,7 +18,7 @@ interface Counted {
   bytes: number;
 }
 
-export interface PromptOptions {
+interface PromptOptions {
   tenantId: string;
   /** The client's headers, as far as its API passes them on. */
   headers: Readonly<Record<string, string>>;
