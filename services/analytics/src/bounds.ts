@@ -10,3 +10,7 @@ export const lateRefusalDays = 2;
 export const refusedBatch = 2_000;
 /** Requests read for one page of a list of refused requests; the page may be short, and the next one goes on. */
 export const maxRefusedRead = 10_000;
+/** Runs of a tenant read for a preview, and the groups sent; it says when there are more. */
+export const groupBounds = { maxRuns: 100_000, maxGroups: 5_000 };
+/** The longest time of runs in groups. */
+export const maxGroupedDays = 31;

@@ -1,7 +1,9 @@
 import { topics } from '@gatehouse/contract/services';
+import { rpcService } from '@gatehouse/grpc/rpc';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import type { Pool } from '@gatehouse/pg/pool';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
+import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Shell } from '@gatehouse/shell/shell';
 import { consumeTopic } from '@gatehouse/shell/topic-consumer';
@@ -12,6 +14,7 @@ import { oldDeletions } from './forgetting/forget-system-store.ts';
 import { LateRefusals } from './forgetting/late-refusals-job.ts';
 import { oldRefusedBatches } from './ingest/refusal-system-store.ts';
 import { UsageConsumer } from './ingest/usage-consumer.ts';
+import { groupRuns } from './preview/group-runs-rpc.ts';
 import { Retention, type RetentionTimes } from './retention/retention-job.ts';
 import { RollupJob } from './rollups/rollup-job.ts';
 import { NamesClient } from './shared/names-client.ts';
@@ -62,6 +65,7 @@ export function createFeatures(shell: Shell, options: FeatureOptions) {
       ownerCosts: owner,
       names,
     }),
+    rpc: rpcService(AnalyticsServiceService, { groupRuns: groupRuns(options.summaries) }),
     parts: [
       new Partitions(pool, log),
       new Retention({ pool, tenants, log, registry, times }),

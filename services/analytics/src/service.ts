@@ -56,14 +56,14 @@ export async function createService(
   });
   const { forgetSettleMs: settleMs, retentionTimes, foldEveryMs } = overrides;
   const features = { config, system, app, summaries, exports, owners, retentionTimes, foldEveryMs };
-  const { parts, ...served } = createFeatures(shell, features);
+  const { parts, rpc, ...served } = createFeatures(shell, features);
   const forgetUser = async (deletion: UserDeletion) => {
     const { traces, completed } = await forget(deletion, { pool: system, settleMs });
     return { counts: { traces }, completed };
   };
   return shell.createService({
     handler: shell.createApp(served),
-    rpcs: [participant(shell, { config, system, forgetUser })],
+    rpcs: [rpc, participant(shell, { config, system, forgetUser })],
     parts,
   });
 }
