@@ -7,9 +7,11 @@ export const dryRunQuery = z.strictObject({
 });
 
 /** The shape of a response to a dry run; null if it is that of the change itself. */
-export function dryRunShape({ nullInDryRun, response: { shape } }: Route): z.ZodObject | null {
-  if (nullInDryRun.length === 0 || !(shape instanceof z.ZodObject)) return null;
-  return shape.extend(
-    Object.fromEntries(nullInDryRun.map((name) => [name, z.null()])) as Record<string, z.ZodNull>,
-  );
+export function dryRunShape({ nullInDryRun, onlyInDryRun, response: { shape } }: Route): z.ZodObject | null {
+  if (nullInDryRun.length === 0 && onlyInDryRun === undefined) return null;
+  if (!(shape instanceof z.ZodObject)) return null;
+  return shape.extend({
+    ...Object.fromEntries(nullInDryRun.map((name) => [name, z.null()])),
+    ...onlyInDryRun,
+  });
 }

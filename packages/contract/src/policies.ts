@@ -5,7 +5,6 @@ import {
   recordOf,
   setOf,
   slug,
-  storableForm,
   storableText,
   timestamp,
   usd,
@@ -41,12 +40,7 @@ export type PolicyPeriod = (typeof policyPeriods)[number];
 /** The most values of a list with a `*`: each request is compared with those of 40 policies, for each of 100 groups. */
 const maxPatterns = { ofGroups: 8, ofOthers: 32 };
 
-const value = storableForm(
-  1,
-  256,
-  new RegExp(String.raw`^[^\x00*]*(\*[^\x00*]*){0,4}$`),
-  'must have at most four `*`, and neither NUL nor lone surrogates',
-);
+const value = storableText(1, 256).regex(/^[^*]*(\*[^*]*){0,4}$/, 'must have at most four `*`');
 const selectedWith = (most: number) =>
   setOf(value)
     .max(200)
@@ -155,6 +149,28 @@ export type Policy = z.output<typeof policy>;
 
 export const policyList = listOf(policy);
 
+/** The most values of a preview. */
+export const maxPreviewedValues = 100;
+
+export const policyPreview = z
+  .strictObject({
+    runs: z.int().describe('Runs of the last 7 days that it would have counted'),
+    values_over: z
+      .array(
+        z.strictObject({
+          value: z.string().nullable().describe('A value of `per`; `null` if it has one counter'),
+          spent_usd: z.string().describe('In the window with the most'),
+          budget_usd: z.string(),
+        }),
+      )
+      .max(maxPreviewedValues)
+      .describe('Those that spent more than their budget in a window of its period, the most spent first'),
+    truncated: z.boolean().describe('Whether runs or values are left out'),
+  })
+  .nullable()
+  .describe('`null` while runs cannot be read');
+export type PolicyPreview = z.output<typeof policyPreview>;
+
 const ownerSelectFields = pick(selectFields, 'agents', 'api_keys', 'models');
 export const ownerPolicy = z.strictObject({
   ...commonFields,
@@ -247,14 +263,17 @@ interface Audience {
   path: `/${string}`;
   access: Access;
   shapes: { one: z.ZodType; list: z.ZodType; create: z.ZodType; patch: z.ZodType };
+  /** Members of a dry run alone. */
+  onlyInDryRun?: z.ZodRawShape;
   example: Readonly<Record<string, unknown>> & { name: string };
 }
 
 /** The same routes for a tenant and for the owner. */
 function routesOf(audience: Audience): Route[] {
-  const { prefix, path, access, shapes, example: one } = audience;
+  const { prefix, path, access, shapes, example: one, onlyInDryRun } = audience;
   const route = routesWith({ service: 'tenant', access });
   const params = { policy: one.name };
+  const preview = onlyInDryRun === undefined ? {} : { onlyInDryRun };
   return [
     route(`${prefix}.list`, `GET ${path}`, {
       query: listPolicies,
@@ -267,6 +286,7 @@ function routesOf(audience: Audience): Route[] {
       body: shapes.create,
       response: created(shapes.one),
       nullInDryRun: ['id'],
+      ...preview,
       summary: 'Create a policy',
       description:
         'Holds within 5 seconds for runs that begin then, beside the limits and the budget of the tenant and of the key.',
@@ -286,6 +306,7 @@ function routesOf(audience: Audience): Route[] {
     route(`${prefix}.patch`, `PATCH ${path}/{policy}`, {
       body: shapes.patch,
       response: ok(shapes.one),
+      ...preview,
       summary: 'Change a policy',
       description:
         '`per` and the period of the budget never change. A new amount counts what the window has spent; with another `select` the policy counts from now on. Runs under way stay in the policies that matched when they began.',
@@ -354,6 +375,7 @@ export const routes: readonly Route[] = [
   ...routesOf({
     ...{ prefix: 'policies', path: '/v1/policies', access: scope('policies.write') },
     ...{ shapes: { one: policy, list: policyList, create: createPolicy, patch: patchPolicy }, example },
+    onlyInDryRun: { preview: policyPreview },
   }),
   ...routesOf({
     ...{ prefix: 'owner.policies', path: '/internal/v1/owner/policies', access: owner },

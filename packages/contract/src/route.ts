@@ -79,6 +79,8 @@ export interface Route {
   administrative: boolean;
   /** Members of the response that are null in a dry run: ids of new resources, secrets, and URLs with either. */
   nullInDryRun: readonly string[];
+  /** Members that the response has in a dry run alone. */
+  onlyInDryRun?: z.ZodRawShape;
   /** Whether the browser relay rejects the route; see `operator-surface.ts`. */
   operatorSurface: boolean;
   /**

@@ -4,6 +4,10 @@
 
 /** The list of limits is shown without what memory holds after it. */
 export const memoryUsageMs = 1_000;
+/** A dry run of a policy has no preview after it. */
+export const previewMs = 5_000;
+/** The days of runs in a preview. */
+export const previewDays = 7;
 /** A new provider key is refused as an outage after it: chat asks the provider meanwhile. */
 export const providerCheckMs = 15_000;
 /** A step of a transfer does a bounded part of its work in each call, which fails after it. */

@@ -11,6 +11,11 @@ import { sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { AgentServiceService, type AgentName } from '@gatehouse/proto/agent/v1/agent';
 import {
+  AnalyticsServiceService,
+  type GroupRunsRequest,
+  type GroupRunsResponse,
+} from '@gatehouse/proto/analytics/v1/analytics';
+import {
   ChatServiceService,
   KeyVerdict,
   type CheckModelsRequest,
@@ -51,6 +56,9 @@ export class UserDataServices {
   readonly usage = new Map<string, GetUsageResponse>();
   usageState: 'answers' | 'fails' | 'hangs' = 'answers';
   readonly agents: AgentName[] = [];
+  /** Requests for runs in groups, and the answer of analytics; without one it is away. */
+  readonly groupRequests: GroupRunsRequest[] = [];
+  groupedRuns: GroupRunsResponse | null = { groups: [], truncated: false };
   /** Runs of agents that are under way. */
   openRuns: () => number = () => 0;
   /** Checks of provider keys that chat was asked for. */
@@ -112,7 +120,8 @@ export class UserDataServices {
     };
     await start('agent', { definition: AgentServiceService, rpcs: { describeAgents } });
     await start('memory', memory);
-    await start('analytics', { definition: SystemServiceService, rpcs: {} });
+    const groupRuns = { callers, handle: services.#groupRuns.bind(services) };
+    await start('analytics', { definition: AnalyticsServiceService, rpcs: { groupRuns } });
     await start('chat', chat);
     await start('webhook', { definition: SystemServiceService, rpcs: {} });
     return services;
@@ -174,6 +183,12 @@ export class UserDataServices {
   #checkModels({ ids, tenantId = '' }: CheckModelsRequest): Promise<CheckModelsResponse> {
     const unusable = this.unusableModels.get(tenantId) ?? [];
     return Promise.resolve({ unknownIds: ids.filter((id) => unusable.includes(id)), nearest: [] });
+  }
+
+  async #groupRuns(request: GroupRunsRequest): Promise<GroupRunsResponse> {
+    this.groupRequests.push(request);
+    if (this.groupedRuns === null) throw new AppError('database_unavailable', 'Not now.');
+    return Promise.resolve(this.groupedRuns);
   }
 
   async #usageOf(tenantId: string): Promise<GetUsageResponse> {

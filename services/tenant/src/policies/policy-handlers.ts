@@ -7,11 +7,13 @@ import {
   type listPolicies as listQuery,
   type PatchOwnerPolicy,
   type PatchPolicy,
+  type Policy as PolicyBody,
   type PutPolicyOverride,
   type ResetPolicy,
 } from '@gatehouse/contract/policies';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { pageReply } from '@gatehouse/http/pagination';
+import type { Reply } from '@gatehouse/http/reply';
 import { orNotFound, pathParameter } from '@gatehouse/http/resource';
 import { newId } from '@gatehouse/kit/ids';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
@@ -55,6 +57,7 @@ import {
   resetCounters,
   type PolicyName,
 } from './policy-store.ts';
+import type { PreviewPolicy } from './policy-preview-client.ts';
 import { showOverride, showOwnerPolicy, showPolicy, type PolicyWithOverrides } from './policy-views.ts';
 
 type List = Call<unknown, z.output<typeof listQuery>>;
@@ -72,6 +75,8 @@ interface PolicyAudience {
   /** Null for the owner. */
   tenantIdOf: (call: Call) => string | null;
   show: (policy: PolicyWithOverrides) => object;
+  /** The reply to a change, with the preview of a dry run. */
+  previewed: (call: Call, reply: Reply) => Promise<Reply>;
   read: <Result>(call: Call, work: (db: Queryable) => Promise<Result>) => Promise<Result>;
   /** Finds ids by the names of users and agents in a request. */
   idsOf: (call: Call, names: PolicyNames) => Promise<PolicyIds>;
@@ -84,13 +89,25 @@ export function policyHandlers({
   changes,
   keyRing,
   agent,
-}: Pick<BaseDependencies, 'app' | 'system' | 'changes' | 'keyRing' | 'agent'>): Record<string, Handler> {
+  preview,
+}: Pick<BaseDependencies, 'app' | 'system' | 'changes' | 'keyRing' | 'agent'> & {
+  preview: PreviewPolicy;
+}): Record<string, Handler> {
   const agentIds = findAgentIds(agent);
   return {
     ...handlersOf('policies', changes, {
       ...{ keyRing, most: maxPolicies.ofTenant },
       tenantIdOf: (call) => tenantOf(call).tenantId,
       show: showPolicy,
+      previewed: async (call, reply) => {
+        if (!call.dryRun) return reply;
+        // `showPolicy` has made the body.
+        const policy = reply.body as PolicyBody;
+        return {
+          ...reply,
+          body: { ...policy, preview: await preview(tenantOf(call).tenantId, policy, call) },
+        };
+      },
       read: (call, work) => withTenant(app, tenantOf(call).tenantId, work),
       idsOf: async (call, { users, agents }) => {
         const { tenantId } = tenantOf(call);
@@ -106,6 +123,7 @@ export function policyHandlers({
       ...{ keyRing, most: maxPolicies.ofOwner },
       tenantIdOf: () => null,
       show: showOwnerPolicy,
+      previewed: (_call, reply) => Promise.resolve(reply),
       read: (_call, work) => work(system),
       // Users and agents are those of many tenants.
       idsOf: () => Promise.resolve(namesAreIds),
@@ -125,7 +143,7 @@ function handlersOf(prefix: string, changes: Changes, holder: PolicyAudience): R
 function handlersOfAll(
   prefix: string,
   changes: Changes,
-  { keyRing, most, tenantIdOf, show, read, idsOf }: PolicyAudience,
+  { keyRing, most, tenantIdOf, show, read, idsOf, previewed }: PolicyAudience,
 ): Record<string, Handler> {
   return {
     [`${prefix}.list`]: (call: List) =>
@@ -137,7 +155,7 @@ function handlersOfAll(
       const ids = await idsOf(call, namesIn(sent, Object.keys(sent.overrides)));
       const settings = newSettings(withUserIds(sent, ids));
       const named = overridesOf(settings, sent.overrides, ids);
-      return changes.change(call, async (db) => {
+      const reply = await changes.change(call, async (db) => {
         const row = { ...settings, id, tenantId: tenantIdOf(call), counterKey: newCounterKey(keyRing, id) };
         const policy = await insertPolicy(db, row, most);
         const overrides = await putOverrides(db, policy, named);
@@ -148,12 +166,13 @@ function handlersOfAll(
           changes: [{ action: 'policy.created', id, before: null, after: body }],
         };
       });
+      return previewed(call, reply);
     },
   };
 }
 
 function handlersOfOne(prefix: string, changes: Changes, holder: PolicyAudience): Record<string, Handler> {
-  const { tenantIdOf, show, read } = holder;
+  const { tenantIdOf, show, read, previewed } = holder;
   const nameOf = (call: Call): PolicyName => nameIn(call, tenantIdOf);
   return {
     [`${prefix}.get`]: async (call: Call) => {
@@ -164,7 +183,7 @@ function handlersOfOne(prefix: string, changes: Changes, holder: PolicyAudience)
     [`${prefix}.patch`]: async (call: Patch) => {
       const { overrides } = call.body;
       const ids = await idsIn(holder, call, { ...call.body, values: Object.keys(overrides ?? {}) });
-      return changes.change(call, async (db) => {
+      const reply = await changes.change(call, async (db) => {
         const changed = await changePolicy(db, nameOf(call), (current) => {
           const settings = patchedSettings(current, withUserIds(call.body, ids));
           return { settings, countsAgain: countsAgain(current, settings) };
@@ -180,6 +199,7 @@ function handlersOfOne(prefix: string, changes: Changes, holder: PolicyAudience)
           changes: [{ action: 'policy.updated', id: after.id, before: show(before), after: body }],
         };
       });
+      return previewed(call, reply);
     },
 
     [`${prefix}.delete`]: async (call: Call) =>

@@ -222,6 +222,15 @@ export async function deleteOverride(
   return row === null ? null : overrideOf(row);
 }
 
+/** The IANA time zone of a tenant's windows. */
+export async function findBudgetZone(db: Queryable, tenantId: string): Promise<string> {
+  const { zone } = await db.one<{ zone: string }>(
+    'select tenant.timezone_or_utc(budget_timezone) as zone from tenant.tenants where id = $1',
+    [tenantId],
+  );
+  return zone;
+}
+
 interface OverrideRow extends Pick<Override, 'value' | 'until' | 'note'> {
   policyId: string;
   amounts: Pick<Override, 'budget_usd' | 'limits'>;

@@ -16,7 +16,7 @@ import { sessionBudgetName } from '@gatehouse/kit/session-budget';
 import { maxSelectBytes } from '../bounds.ts';
 
 /** Before the name of a group in an override for its users. */
-const groupPrefix = 'group:';
+export const groupPrefix = 'group:';
 
 /** The settings of a policy for its administrators. */
 export interface PolicySettings {

@@ -2,6 +2,7 @@ import type { Changes, RecordChange } from '@gatehouse/audited-changes/changes';
 import type { RpcClient } from '@gatehouse/grpc/client';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
+import type { AnalyticsServiceClient } from '@gatehouse/proto/analytics/v1/analytics';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
@@ -32,4 +33,5 @@ export interface BaseDependencies {
   agent: RpcClient<AgentServiceClient>;
   memory: RpcClient<MemoryServiceClient>;
   chat: RpcClient<ChatServiceClient>;
+  analytics: RpcClient<AnalyticsServiceClient>;
 }

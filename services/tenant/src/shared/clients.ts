@@ -1,4 +1,5 @@
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
+import { AnalyticsServiceClient } from '@gatehouse/proto/analytics/v1/analytics';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
@@ -15,6 +16,7 @@ export function createClients(shell: Shell, config: TenantConfig) {
     agent: shell.peer('agent', config.AGENT_GRPC, AgentServiceClient),
     memory: shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient),
     chat: shell.peer('chat', config.CHAT_GRPC, ChatServiceClient),
+    analytics: shell.peer('analytics', config.ANALYTICS_GRPC, AnalyticsServiceClient),
     participants: {
       memory: shell.peer('memory', config.MEMORY_GRPC, ParticipantServiceClient),
       webhook: shell.peer('webhook', config.WEBHOOK_GRPC, ParticipantServiceClient),

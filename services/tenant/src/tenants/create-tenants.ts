@@ -2,6 +2,7 @@ import { Batched, batchedFinder } from '@gatehouse/kit/batched';
 import { describeTenants } from './describe-tenants-rpc.ts';
 import { policyCounterHandlers } from '../policies/policy-counter-handlers.ts';
 import { PolicyCounterListSystemStore } from '../policies/policy-counter-list-system-store.ts';
+import { previewPolicy } from '../policies/policy-preview-client.ts';
 import { policyHandlers } from '../policies/policy-handlers.ts';
 import { UserSystemStore } from '../users/user-system-store.ts';
 import { PolicyUseSystemStore } from '../policies/policy-use-system-store.ts';
@@ -16,7 +17,7 @@ import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
 /** Tenants, and the settings requested by other services. */
 export function createTenants(
-  { known, proved, app, system, changes, keyRing, agent }: BaseDependencies,
+  { known, proved, app, system, changes, keyRing, analytics, agent }: BaseDependencies,
   findProviderKeys: FindProviderKeys,
 ) {
   const tenants = new TenantSystemStore(system);
@@ -38,7 +39,10 @@ export function createTenants(
     handlers: {
       ...ownerTenantHandlers(tenants, changes),
       ...tenantSettingsHandlers(app, changes),
-      ...policyHandlers({ app, system, changes, keyRing, agent }),
+      ...policyHandlers({
+        ...{ app, system, changes, keyRing, agent },
+        preview: previewPolicy({ app, analytics, agent }),
+      }),
       ...policyCounterHandlers({
         ...{ app, system },
         listCounters: (policy, page) => counters.list(policy, page),
