@@ -142,6 +142,12 @@ it('is ready without the owner of the database, and answers the first requests',
     ...env,
     DATABASE_URL: env['DATABASE_URL_TENANT'] ?? '',
   });
+  const system = await fetch(`${url}/internal/v1/owner/system`, {
+    headers: { authorization: `Bearer ${ownerKey.trim()}` },
+  });
+  const { data: states } = (await system.json()) as { data: { status: string; replicas: number }[] };
+  expect(states.map(({ status, replicas }) => [status, replicas])).toEqual(states.map(() => ['up', 1]));
+  expect(states).toHaveLength(6);
   const tenant = await makeTenant({ url, ownerKey: ownerKey.trim() });
   for (const model of ['gpt-4.1-mini', 'o4-mini', 'claude-sonnet-5-5'])
     expect(await ask(tenant.userKey, model)).toMatchObject({ status: 200, body: { model } });

@@ -93,6 +93,14 @@ describe('a user renamed or moved between groups in a month', () => {
   const answered = (tenant: TenantAccess, caller: Caller) =>
     eventually(async () => expect((await ask(tenant, caller)).status).toBe(200));
 
+  /** The status of a request that a busy machine does not leave undecided. */
+  const decided = (tenant: TenantAccess, caller: Caller) =>
+    eventually(async () => {
+      const { status } = await ask(tenant, caller);
+      expect(status).not.toBe(503);
+      return status;
+    });
+
   it('leaves what it has spent with the group that it had', async () => {
     const tenant = await gateway.makeTenant();
     const move = async (group: string) => {
@@ -106,21 +114,20 @@ describe('a user renamed or moved between groups in a month', () => {
     const one = await eventually(async () => costOf(await spent(tenant), 'eng'));
     await move('sales');
     let requests = 1;
-    await eventually(async () => {
-      await answered(tenant, ada);
-      requests += 1;
-      return costOf(await spent(tenant), 'sales');
-    });
-    const settled = () =>
-      eventually(async () => {
+    const spend = async (runs: number) => {
+      for (let run = 0; run < runs; run += 1) await answered(tenant, ada);
+      requests += runs;
+      return eventually(async () => {
         const { eng = 0, sales = 0 } = await spent(tenant);
         expect(eng + sales).toBe(requests * one);
         return { eng, sales };
       });
-    const before = await settled();
-    await answered(tenant, ada);
-    requests += 1;
-    expect(await settled()).toEqual({ eng: before.eng, sales: before.sales + one });
+    };
+    // Each replica hears of it by itself.
+    await eventually(async () => {
+      const before = await spend(1);
+      expect(await spend(4)).toEqual({ eng: before.eng, sales: before.sales + 4 * one });
+    });
   });
 
   it('counts on under its new name, and under the new name of its group', async () => {
@@ -135,8 +142,7 @@ describe('a user renamed or moved between groups in a month', () => {
     await replace(`/Groups/${group}`, { displayName: 'Science' });
     await replace(`/Users/${user}`, { userName: 'ada.lovelace' });
     // At no time are its users without the override, or their requests out of the budget.
-    const callers = Array.from({ length: 20 }, () => ada);
-    expect(new Set(await statuses(tenant, callers))).toEqual(new Set([200]));
+    for (let request = 0; request < 20; request += 1) expect(await decided(tenant, ada)).toBe(200);
     await answered(tenant, { ...ada, user: 'ada.lovelace' });
     await eventually(async () => expect(await spent(tenant)).toEqual({ Science: 22 * one }));
     expect((await ask(tenant, { user: 'grace' })).status).toBe(403);

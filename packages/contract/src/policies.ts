@@ -5,6 +5,7 @@ import {
   recordOf,
   setOf,
   slug,
+  storableForm,
   storableText,
   timestamp,
   usd,
@@ -40,7 +41,12 @@ export type PolicyPeriod = (typeof policyPeriods)[number];
 /** The most values of a list with a `*`: each request is compared with those of 40 policies, for each of 100 groups. */
 const maxPatterns = { ofGroups: 8, ofOthers: 32 };
 
-const value = storableText(1, 256).regex(/^[^*]*(\*[^*]*){0,4}$/, 'must have at most four `*`');
+const value = storableForm(
+  1,
+  256,
+  new RegExp(String.raw`^[^\x00*]*(\*[^\x00*]*){0,4}$`),
+  'must have at most four `*`, and neither NUL nor lone surrogates',
+);
 const selectedWith = (most: number) =>
   setOf(value)
     .max(200)

@@ -85,7 +85,9 @@ export function createPools<Name extends string>(
   if (first === undefined || system === undefined)
     throw new Error(`${service} must have a pool that waits for 'all'`);
   const check = new DatabaseCheck({ url, role: readyAs ?? first.role, service, log });
-  shell.add({ stop: () => check.stop() });
+  // Opens its connection, by which operators see the replica, also where no probe asks: a process of all services is
+  // ready by chat alone.
+  shell.add({ start: async () => void (await check.answers()), stop: () => check.stop() });
   connections.add(url, 1);
   shell.require('database', () => check.answers());
   shell.add(schemaCheck({ pool: system, service, directory, log }));

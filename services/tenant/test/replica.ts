@@ -48,7 +48,7 @@ export class Replica {
         needs: Object.entries(demand).map(([ask, amount]) => ({ ask: Number(ask), amount })),
       })),
     };
-    return (await peer.call('lease', request, { deadlineMs: 5_000 })).grants;
+    return (await peer.call('lease', request, { deadlineMs: 30_000 })).grants;
   }
 
   async leaseOne(tenantId: string, ask: Partial<Ask>): Promise<Grant> {
@@ -81,7 +81,7 @@ export class Replica {
     const { unchargedIds } = await peer.call(
       'settle',
       { holderId: this.id, liveHolderIds: [], counterSettlements: [], ...request },
-      { deadlineMs: 5_000 },
+      { deadlineMs: 30_000 },
     );
     return unchargedIds;
   }

@@ -57,6 +57,7 @@ describe('Entra ID', () => {
     const patched = await scim.patch(
       `/Users/${id}`,
       { op: 'Add', path: 'emails[type eq "home"].value', value: 'ada@home.example' },
+      { op: 'Add', path: 'emails[type eq "home"].primary', value: 'False' },
       { op: 'Replace', path: 'emails[type eq "work"].value', value: 'countess@corp.example' },
       { op: 'Replace', path: 'name.givenName', value: 'Augusta' },
       { op: 'Add', path: 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:manager', value: 'x' },
@@ -73,7 +74,7 @@ describe('Entra ID', () => {
     });
     expect(patched.body.emails).toEqual([
       { primary: true, type: 'work', value: 'countess@corp.example' },
-      { type: 'home', value: 'ada@home.example' },
+      { type: 'home', value: 'ada@home.example', primary: false },
     ]);
     expect(await scim.user('ada@corp.example')).toMatchObject({ status: 'blocked', blocked_by: ['scim'] });
     expect(await scim.resolve('OID-1')).toMatchObject({ userId: 'oid-1', blocked: true });

@@ -32,7 +32,7 @@ export function overrideJoin(counter: string): string {
          and id = case when ${counter}.value ~ '^[0-9a-f-]{36}$' then ${counter}.value::uuid end limit 1
      ) as counted on true left join lateral (
        select amounts from tenant.policy_overrides
-       where policy_id = ${counter}.policy_id and value = coalesce(counted.folded, ${counter}.value)
+       where policy_id = ${counter}.policy_id and value = coalesce(counted.folded collate "default", ${counter}.value)
          and (until is null or until > clock_timestamp())
      ) as o on true`;
 }
@@ -72,7 +72,7 @@ export async function findCountedPolicies(
        select jsonb_agg(amounts) as amounts from tenant.policy_overrides
        where policy_id = a.policy_id and (until is null or until > clock_timestamp()) and p.per = 'user'
          and value = any (array (
-           select 'group:' || named.folded from jsonb_array_elements_text(a.groups) as member (group_id)
+           select 'group:' || named.folded collate "default" from jsonb_array_elements_text(a.groups) as member (group_id)
            cross join lateral (
              select folded from tenant.groups where id = member.group_id::uuid and tenant_id = $1 limit 1) as named))
      ) as g on true`,
