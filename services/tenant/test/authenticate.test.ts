@@ -232,6 +232,7 @@ describe('GetTenantSettings', () => {
       timezone: 'UTC',
       unleasedRequests: 0n,
       hasUsers: false,
+      hasSessionBudgets: false,
       actingUsers: 'any',
     });
     const other = await tenants.makeTenant({
@@ -256,6 +257,7 @@ describe('GetTenantSettings', () => {
       timezone: 'Asia/Kathmandu',
       unleasedRequests: 0n,
       hasUsers: false,
+      hasSessionBudgets: false,
       actingUsers: 'any',
     });
   });

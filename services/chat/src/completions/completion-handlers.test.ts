@@ -16,6 +16,7 @@ import { makePrincipal } from '@gatehouse/test/identity';
 import { amply, nothing } from '../../test/grants.ts';
 import { Catalogue } from '../catalogue/catalogue.ts';
 import { Pricing } from '../catalogue/pricing.ts';
+import { CountedPrompts } from '../limits/counted-prompts.ts';
 import { Limiter } from '../limits/limiter.ts';
 import { RunStops } from '../stops/run-stops.ts';
 import { completionHandlers, type CompletionDependencies } from './completion-handlers.ts';
@@ -76,7 +77,7 @@ function dependencies(): CompletionDependencies {
   const some: Partial<Record<keyof CompletionDependencies, unknown>> = {
     ...{ catalogue, pricing: new Pricing(catalogue, null), stages: [], limiter, bodyBudget },
     providers: { deploymentOrder: (model: unknown) => [model] },
-    ...{ refusals: { note: () => undefined }, stops: new RunStops() },
+    ...{ refusals: { note: () => undefined }, stops: new RunStops(), prompts: new CountedPrompts() },
     settings: { peekForKey: known, getForKey: () => Promise.reject(new AppError('not_found', 'away')) },
   };
   return some as unknown as CompletionDependencies;
