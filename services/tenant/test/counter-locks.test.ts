@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
+import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { query } from '@gatehouse/test/query';
 import { eventually } from '@gatehouse/test/eventually';
 import { Replica } from './replica.ts';
@@ -41,6 +42,17 @@ async function setUp(): Promise<void> {
   );
 }
 
+/** Resolves once one statement waits for a lock of a row of a table. */
+function waitsFor(table: string): Promise<void> {
+  return eventually(async () => {
+    const waiting = await query(
+      service.database.adminUrl,
+      `select from pg_stat_activity where wait_event_type = 'Lock' and query ~ '${table}'`,
+    );
+    expect(waiting).toHaveLength(1);
+  });
+}
+
 /** Whether other statements may lock the counter with the higher id while `work` waits for the newest row of the lower. */
 async function leavesOthers(work: () => Promise<unknown>): Promise<void> {
   await service.rows('begin');
@@ -49,13 +61,7 @@ async function leavesOthers(work: () => Promise<unknown>): Promise<void> {
   ]);
   const done = work();
   try {
-    await eventually(async () => {
-      const waiting = await query(
-        service.database.adminUrl,
-        `select from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'policy_counters'`,
-      );
-      expect(waiting).toHaveLength(1);
-    });
+    await waitsFor('policy_counters');
     await service.rows('select from tenant.policy_counters where id = $1 for update nowait', [high]);
   } finally {
     await service.rows('rollback');
@@ -94,4 +100,29 @@ it('a settlement waits without the locks of later counters, also for windows tha
     'select used::integer as used from tenant.policy_counters order by id, window_start',
   );
   expect(rows.map(({ used }) => used)).toEqual([700, 600, 700, 600]);
+});
+
+it('a lease that opens a window locks limits before counters, as a settlement does', async () => {
+  await setUp();
+  await service.rows(
+    `update tenant.policy_counters set window_start = window_start - interval '2 hours',
+       window_end = window_end - interval '2 hours'`,
+  );
+  await service.rows(
+    `insert into tenant.limit_uses (tenant_id, subject_id, resource)
+     select $1, $1, unnest('{budget, counters}'::text[])`,
+    [tenant.id],
+  );
+  const lock = (resource: string) =>
+    `select from tenant.limit_uses where tenant_id = '${tenant.id}' and resource = '${resource}' for update nowait`;
+  await service.rows('begin');
+  await service.rows(lock('counters'));
+  const leased = new Replica(service).lease(tenant.id, [
+    { resource: Resource.BUDGET, needs: [1n] },
+    { subjectId: high, policyId, value: high, resource: Resource.BUDGET, needs: [1n] },
+  ]);
+  await waitsFor('limit_uses');
+  await expect(query(service.database.adminUrl, lock('budget'))).rejects.toThrow('could not obtain lock');
+  await service.rows('rollback');
+  await leased;
 });

@@ -81,7 +81,14 @@ export class LeaseSystemStore extends Store {
     // In a transaction without earlier row locks: two first leases would wait for each other.
     for (let tries = 0; tries < openTries; tries += 1) {
       const opened = await inTenantOrder(this.pool, tenantId, async (db) => {
-        await insertMissing(db, tenantId, request.asks.filter(isOfSubject));
+        const subjects = request.asks.filter(isOfSubject);
+        await insertMissing(db, tenantId, subjects);
+        // Before rows of counters, as settlements lock them.
+        await findLimitRows(
+          db,
+          subjects.map(({ subjectId }) => subjectId),
+          { lock: 'for update' },
+        );
         const full = await openCounters(db, tenantId, request.asks.filter(isOfCounter));
         return leaseLocked(db, tenantId, { ...request, holder, full });
       });
