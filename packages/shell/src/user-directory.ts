@@ -91,8 +91,8 @@ function active(answer: Answer): DirectoryUser | null {
 }
 
 /**
- * The name itself, since it may come to mean another user; and the user with the groups. The tenant stands for all of them
- * in changes listed by the previous release.
+ * The name itself, since it may come to mean another user; and the user with the groups. The tenant stands for its
+ * users, groups and names where more than 1,000 of them have changed.
  */
 function subjectsOf(answer: Answer, key: string): readonly string[] {
   const [tenantId = '', folded = ''] = JSON.parse(key) as string[];

@@ -47,7 +47,7 @@ function waitsFor(table: string): Promise<void> {
   return eventually(async () => {
     const waiting = await query(
       service.database.adminUrl,
-      `select from pg_stat_activity where wait_event_type = 'Lock' and query ~ '${table}'`,
+      `select from pg_stat_activity where wait_event_type = 'Lock' and query ~ '${table}' and datname = current_database()`,
     );
     expect(waiting).toHaveLength(1);
   });
