@@ -25,21 +25,28 @@ export interface MostTokens extends CostBounds {
   feeTools?: readonly FeeTool[] | undefined;
 }
 
+/** What the gateway adds to a prompt beside the texts of its target. */
+interface AddedInput {
+  toolText?: Buffer | null;
+  thoughtBytes?: number;
+}
+
 /**
  * For each model the request may go to. `headers`: those of the client its API passes on. `toolText`: definitions of
- * tools added by the gateway. `prompt`: bounds the input by what providers counted of it.
+ * tools added by the gateway. `thoughtBytes`: of the reasoning added by it. `prompt`: bounds the input by what providers
+ * counted of it.
  */
 export function mostTokens(
   request: AcceptedRequest,
   target: Target,
   headers: Readonly<Record<string, string>> = {},
-  { toolText = null, prompt = null }: { toolText?: Buffer | null; prompt?: CountedPrompt | null } = {},
+  { toolText = null, thoughtBytes = 0, prompt = null }: AddedInput & { prompt?: CountedPrompt | null } = {},
 ): MostTokens[] {
   const amounts = request.requestedAmounts(target.defaults);
   const { classes, serviceTier, feeTools, compacts = false } = amounts;
   const samplings = compacts ? 2 : 1;
   const choices = samplings * amounts.choices;
-  const byBytes = mostInputTokens(request, target, { amounts, toolText });
+  const byBytes = mostInputTokens(request, target, { amounts, toolText, thoughtBytes });
   const outputOf = mostOutput(request, target.defaults, headers);
   return target.chain.map((model) => {
     const input = Math.min(tokenCap, samplings * (prompt?.most(model, byBytes) ?? byBytes));
@@ -80,10 +87,14 @@ export function leastTokens(request: AcceptedRequest, target: Target): number | 
 function mostInputTokens(
   { bytes }: AcceptedRequest,
   target: Target,
-  { amounts: { attachments }, toolText }: { amounts: RequestedAmounts; toolText: Buffer | null },
+  {
+    amounts: { attachments },
+    toolText,
+    thoughtBytes,
+  }: Required<AddedInput> & { amounts: RequestedAmounts },
 ): number {
   const texts = [...addedTexts(target), JSON.stringify(target.defaults), toolText ?? ''];
-  const added = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  const added = texts.reduce((sum, text) => sum + Buffer.byteLength(text), thoughtBytes);
   return bytes + added - attachments.bytes + attachments.count * attachmentTokens;
 }
 

@@ -5,6 +5,8 @@ import { Admission } from '../limits/admission.ts';
 import { Catalogue } from '../catalogue/catalogue.ts';
 import { modelTarget } from '../catalogue/target.ts';
 import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
+import type { SignedReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
+import { mostTokens } from '../limits/upper-bounds.ts';
 import { reasoningStage } from './reasoning-stage.ts';
 import { turnContext, type StartedTurn, type TurnContext } from './turn-stage.ts';
 
@@ -35,18 +37,25 @@ interface StageRequest {
   name?: ApiName;
   /** Null for a request of another service. */
   client?: TurnContext['client'];
+  known?: Map<string, readonly SignedReasoning[]>;
 }
 
 /**
  * The ids of calls that are looked up for a turn, the bytes that it is charged for, and last whether the stage stores
  * reasoning of its answer.
  */
-async function lookedUp({
+async function lookedUp(request: StageRequest): Promise<unknown[]> {
+  const { found, keeps } = await prepared(request);
+  return [...found, keeps];
+}
+
+async function prepared({
   model,
   messages,
   name = 'chat',
   client = { dialect: name, name: 'other' },
-}: StageRequest): Promise<unknown[]> {
+  known = new Map(),
+}: StageRequest): Promise<{ found: unknown[]; keeps: boolean; turn: TurnContext }> {
   const found: unknown[] = [];
   const body = { model, messages, max_tokens: 1 };
   const facts = dialects[name].readRequest('chat', Buffer.from(JSON.stringify(body)), body);
@@ -54,7 +63,7 @@ async function lookedUp({
     thoughts: {
       find: (ids) => {
         found.push(ids);
-        return Promise.resolve({ thoughts: new Map(), bytes: 7 });
+        return Promise.resolve({ thoughts: known, bytes: 7 });
       },
       keep: () => Promise.resolve(),
     },
@@ -101,7 +110,7 @@ async function lookedUp({
   });
   // The stage reads the run once the answer is whole.
   const answer = stage.answer?.(turn as StartedTurn) ?? null;
-  return [...found, answer !== null];
+  return { found, keeps: answer !== null, turn };
 }
 
 describe('the reasoning stage', () => {
@@ -111,6 +120,18 @@ describe('the reasoning stage', () => {
       expect(await lookedUp({ model, messages: calls })).toEqual([['call_a'], 7, true]);
     },
   );
+
+  it('counts the bytes of reasoning in front of each call', async () => {
+    const signature = { origin: 'anthropic', text: 'sig', isRedacted: false } as const;
+    const known = new Map([['call_a', [{ text: 'Hm…', signature, isFirst: true }]]]);
+    const messages = [...calls, ...calls];
+    const { turn } = await prepared({ model: 'thinks', messages, known });
+    expect(turn.thoughtBytes).toBe(2 * Buffer.byteLength('Hm…sig'));
+    const facts = dialects.chat.readRequest('chat', Buffer.from('{}'), { model: 'thinks', messages });
+    const [plain] = mostTokens(facts, turn.target);
+    const [added] = mostTokens(facts, turn.target, {}, { thoughtBytes: turn.thoughtBytes });
+    expect((added?.input ?? 0) - (plain?.input ?? 0)).toBe(turn.thoughtBytes);
+  });
 
   it('looks none up without calls of tools, nor where no model reasons', async () => {
     expect(await lookedUp({ model: 'thinks', messages: text })).toEqual([true]);

@@ -2,6 +2,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import {
   withoutOwn,
   type CallReasoning,
+  type KnownReasoning,
   type SignedReasoning,
 } from '@gatehouse/dialects/translation/signed-reasoning';
 import { losesSignatures } from '@gatehouse/dialects/translation/translation';
@@ -34,6 +35,7 @@ export function reasoningStage({ thoughts, log }: ReasoningDependencies): TurnSt
       return thoughts.find(callIds, ownerOf(turn)).then((result) => {
         share.grow(result.bytes);
         turn.thoughts = result.thoughts;
+        turn.thoughtBytes = bytesBefore(callIds, result.thoughts);
         const { source } = turn;
         // No provider call needs the reasoning once it needs the request no more.
         turn.source = withRelease(source, () => {
@@ -61,6 +63,19 @@ export function reasoningStage({ thoughts, log }: ReasoningDependencies): TurnSt
       };
     },
   };
+}
+
+/** A call named several times gets its thoughts each time. */
+function bytesBefore(callIds: readonly string[], known: KnownReasoning): number {
+  const bytes = new Map<string, number>();
+  for (const [id, thoughts] of known) {
+    const texts = thoughts.flatMap(({ text, signature }) => [text, signature.text]);
+    bytes.set(
+      id,
+      texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0),
+    );
+  }
+  return callIds.reduce((sum, id) => sum + (bytes.get(id) ?? 0), 0);
 }
 
 /**

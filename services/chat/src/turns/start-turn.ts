@@ -93,13 +93,16 @@ async function prepareStart(
   const prepared = prepareTurn(dependencies.stages, turn, input);
   if (prepared !== undefined) await prepared;
   const { limiter, pricing, prompts } = dependencies;
-  const { actor, settings, target, admission, headers, tools, signal } = turn;
+  const { actor, settings, target, admission, headers, tools, thoughtBytes, signal } = turn;
   const { tenantId, apiKeyId } = actor;
   const { facts, parts } = input;
   const toolText = tools?.definitions.text ?? null;
   const added = lastingTexts(target, toolText);
   const prompt = parts === null ? null : prompts.prompt({ tenantId, headers, parts, added });
-  const amounts = new RequestAmounts(() => mostTokens(facts, target, headers, { toolText, prompt }), pricing);
+  const amounts = new RequestAmounts(
+    () => mostTokens(facts, target, headers, { toolText, thoughtBytes, prompt }),
+    pricing,
+  );
   const payer = {
     tenantId,
     apiKeyId,

@@ -142,6 +142,8 @@ export interface TurnContext {
   missingTools: readonly string[];
   /** Reasoning of earlier answers without a place in the client's API. */
   thoughts: KnownReasoning;
+  /** Bytes of them in the request, in front of each of their calls. */
+  thoughtBytes: number;
   /** The origins of reasoning signatures; null where all models share one. */
   signatures: SignatureOrigins | null;
 }
@@ -221,6 +223,7 @@ export function turnContext(entrance: Entrance, facts: AcceptedRequest): TurnCon
     tools: null,
     missingTools: [],
     thoughts: new Map(),
+    thoughtBytes: 0,
     signatures: null,
     request: {
       ...{ operation, model, stream, wantsUsage, choices, isBatch, compaction, viewWith, keptView },
