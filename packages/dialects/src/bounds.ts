@@ -112,8 +112,12 @@ export const maxSearchedMembers = 65_536;
 
 /** A larger prompt has no parts: to find and hash those of as many bytes takes 30 ms. */
 export const maxPromptBytes = 4 * 1024 * 1024;
-/** The same for one with more messages, or with more tools and texts before them. */
+/** The same for one with more messages. */
 export const maxPromptParts = 4_096;
+/** A system prompt with more blocks is one part. */
+export const maxSystemBlocks = 64;
+/** Objects and lists in one another in a plain message: a text in the result of a tool, and its mark for a cache. */
+export const maxPlainDepth = 8;
 
 /** A larger number of choices, tokens or calls counts as this one. */
 export const mostChoices = 1e9;

@@ -99,3 +99,8 @@ export function isText(mediaType: string): boolean {
 export function isTextFile(data: unknown, name: unknown): boolean {
   return typeof data === 'string' && isText(typeOfFile(data, typeof name === 'string' ? name : null));
 }
+
+/** Whether the data of an attachment is an address, where another content may be next time. Base64 has no colon. */
+export function isAddress(data: unknown): boolean {
+  return typeof data === 'string' && data.includes(':') && !/^data:/i.test(data);
+}

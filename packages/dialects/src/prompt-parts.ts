@@ -1,15 +1,16 @@
 import { createHash } from 'node:crypto';
 import { openBracket } from '@gatehouse/kit/json-bytes';
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { Range } from './wire/json-parts.ts';
-import { elementsOf, objectMembers, valueEnd, type Member } from './wire/json-members.ts';
-import { maxMembers, maxPromptBytes, maxPromptParts } from './bounds.ts';
+import { elementsOf, nameCount, objectMembers, valueEnd, type Member } from './wire/json-members.ts';
+import { maxMembers, maxPlainDepth, maxPromptBytes, maxPromptParts, maxSystemBlocks } from './bounds.ts';
 
 /**
  * A prompt by its parts, to find how many of them a provider has counted before. Digests are of the text as the client
  * wrote it, so a changed part is a new one.
  */
 export interface PromptParts {
-  /** System prompt and tools. */
+  /** System prompt and tools, each also by its member of the request and its place there. */
   head: readonly PromptPart[];
   /** The messages. The digest of each is also of all before it, and of the fields with a say in how a prompt is read. */
   messages: readonly PromptPart[];
@@ -25,8 +26,11 @@ export interface PromptPart {
   attachments: number;
   /** Those of them behind an address, where another content may be next time. */
   linked: number;
-  /** Whether it is of a model. The reasoning with it goes to one provider, and not to another. */
-  isOfModel: boolean;
+  /**
+   * Whether all servers of a model read it alike: texts and results of tools, without anything else. The reasoning of a
+   * model goes to one provider and not to another, and so may members of no API.
+   */
+  isPlain: boolean;
 }
 
 /** Pictures, sounds and files: their number, and the bytes of the request excluded from its text for this reason. */
@@ -35,69 +39,102 @@ export interface Attachments {
   bytes: number;
 }
 
-interface PromptText {
-  body: Buffer;
-  /** The member with the messages. */
-  list: string;
-  /** The attachments of each message, in their order. */
-  attachments: readonly Attachments[];
+/** `linked`: those behind an address. */
+export interface MessageAttachments extends Attachments {
+  linked: number;
 }
 
-/** Members before the messages. */
-const headNames: ReadonlySet<string> = new Set([
-  ...['system', 'instructions', 'systemInstruction', 'system_instruction', 'tools', 'functions'],
-]);
+interface PromptText {
+  body: Buffer;
+  /** The body, parsed. */
+  fields: Fields;
+  /** The member with the messages. */
+  list: string;
+  /** The members before the messages, of those in the API. */
+  heads: readonly string[];
+  messages: readonly PromptMessage[];
+}
+
+/** A message, parsed, and its attachments. */
+interface PromptMessage {
+  message: Fields;
+  attachments: MessageAttachments;
+}
 
 /** Members without a say in how a prompt is read, some of which change with each request of a client. */
 const otherNames: ReadonlySet<string> = new Set([
   ...['stream', 'stream_options', 'store', 'service_tier', 'temperature', 'top_p', 'n'],
-  ...['max_tokens', 'max_completion_tokens', 'max_output_tokens'],
   ...['metadata', 'client_metadata', 'user', 'safety_identifier', 'prompt_cache_key'],
 ]);
 
-/** Splits a request; null for a large one, and for messages of unknown shapes. `body`: a JSON object. */
-export function promptParts({ body, list, attachments }: PromptText): PromptParts | null {
-  if (body.length > maxPromptBytes) return null;
+/**
+ * Splits a request. Null for a large one, for messages of unknown shapes, and where an object has a name twice: servers
+ * differ in the member they read. `body`: a JSON object.
+ */
+export function promptParts({ body, fields, list, heads, messages }: PromptText): PromptParts | null {
+  if (body.length > maxPromptBytes || hasRepeatedNames(body, fields)) return null;
   const members = objectMembers(body, { max: maxMembers });
   const conversation = members.find(({ name }) => name === list);
   if (conversation === undefined) return null;
   const ranges = rangesOf(body, conversation);
-  if (ranges.length !== attachments.length || ranges.length > maxPromptParts) return null;
-  const text = { body, isMarked: body.includes('"cache_control"'), hasAddresses: hasAddress(body) };
+  if (ranges.length !== messages.length || ranges.length > maxPromptParts) return null;
+  const headMembers = members.filter(({ name }) => heads.includes(name));
   const settings = members.filter(
-    ({ name }) => name !== list && !headNames.has(name) && !otherNames.has(name),
+    ({ name }) => name !== list && !heads.includes(name) && !otherNames.has(name),
   );
-  const before = digestOf(settings.map(({ start, valueEnd }) => body.subarray(start, valueEnd)));
-  const messages: PromptPart[] = [];
-  for (const [index, range] of ranges.entries())
-    messages.push(
-      partOf(text, range, {
-        before: messages.at(-1)?.digest ?? before,
-        attachments: attachments[index] ?? noAttachments,
-      }),
-    );
-  const head = members.filter(({ name }) => headNames.has(name)).flatMap((member) => rangesOf(body, member));
-  if (head.length > maxPromptParts) return null;
+  const before = digestOf([
+    JSON.stringify(headMembers.map(({ name }) => name)),
+    ...settings.map(({ start, valueEnd }) => body.subarray(start, valueEnd)),
+  ]);
   return {
     settings: before,
-    messages,
-    head: head
-      .filter((range) => !isDeferred(body, range))
-      .map((range) => partOf(text, range, { before: '', attachments: noAttachments })),
+    messages: messageParts(body, { ranges, messages, before }),
+    head: headMembers.flatMap((member) => headParts(body, member, fields[member.name])),
   };
 }
 
 /** The digest of a text added by the gateway to a prompt, as of a part. */
 export function textDigest(text: string | Buffer): string {
-  return digestOf([text]);
+  return digestOf(['added:', text]);
 }
 
-const noAttachments: Attachments = { count: 0, bytes: 0 };
+function messageParts(
+  body: Buffer,
+  {
+    ranges,
+    messages,
+    before,
+  }: { ranges: readonly Range[]; messages: readonly PromptMessage[]; before: string },
+): PromptPart[] {
+  const parts: PromptPart[] = [];
+  for (const [index, { message, attachments }] of messages.entries()) {
+    const text = textOf(body, ranges[index]);
+    const { count, bytes, linked } = attachments;
+    parts.push({
+      digest: digestOf([parts.at(-1)?.digest ?? before, text]),
+      bytes: isDeferred(message) ? 0 : text.length - bytes,
+      ...{ attachments: count, linked, isPlain: isPlain(message) },
+    });
+  }
+  return parts;
+}
 
-interface SearchedText {
-  body: Buffer;
-  isMarked: boolean;
-  hasAddresses: boolean;
+/** The parts of a member: the blocks of a system prompt, some of which change with each request; anything else as a whole. */
+function headParts(body: Buffer, member: Member, value: unknown): PromptPart[] {
+  const { name, valueStart, valueEnd: until } = member;
+  const values = listOf(value);
+  if (values.length > 0 && values.length <= maxSystemBlocks && values.every(isTextBlock))
+    return rangesOf(body, member).map((range, index) => headPart([name, index], textOf(body, range)));
+  const whole = headPart([name], textOf(body, { from: valueStart, until }));
+  if (values.length === 0) return [whole];
+  const deferred = rangesOf(body, member).filter((_range, index) => isDeferred(values[index]));
+  const bytes = deferred.reduce((sum, range) => sum + range.until - range.from, 0);
+  return [{ ...whole, bytes: Math.max(0, whole.bytes - bytes) }];
+}
+
+function headPart(place: readonly (string | number)[], text: Buffer): PromptPart {
+  const digest = digestOf([JSON.stringify(place), text]);
+  return { digest, bytes: text.length, attachments: 0, linked: 0, isPlain: true };
 }
 
 /** The elements of an array; any other value is one part. */
@@ -109,18 +146,6 @@ function rangesOf(body: Buffer, { valueStart, valueEnd: until }: Member): Range[
     ranges.push({ from, until: valueEnd(body, from) });
   }
   return ranges;
-}
-
-function partOf(
-  { body, isMarked, hasAddresses }: SearchedText,
-  { from, until }: Range,
-  { before, attachments: { count, bytes } }: { before: string; attachments: Attachments },
-): PromptPart {
-  const raw = body.subarray(from, until);
-  const digest = digestOf([before, isMarked ? withoutMarks(raw) : raw]);
-  const linked = count > 0 && hasAddresses ? Math.min(count, addressesIn(raw)) : 0;
-  const isOfModel = modelMarks.some((mark) => raw.includes(mark));
-  return { digest, bytes: raw.length - bytes, attachments: count, linked, isOfModel };
 }
 
 function digestOf(parts: readonly (string | Buffer)[]): string {
@@ -136,25 +161,57 @@ function digestOf(parts: readonly (string | Buffer)[]): string {
 const marks =
   /,\s*"cache_control"\s*:\s*\{\s*"type"\s*:\s*"ephemeral"(?:\s*,\s*"ttl"\s*:\s*"(?:5m|1h)")?\s*\}/g;
 
-function withoutMarks(raw: Buffer): Buffer {
+/** The text of a part, without marks for a cache: they count by their bytes. */
+function textOf(body: Buffer, { from, until }: Range = { from: 0, until: 0 }): Buffer {
+  const raw = body.subarray(from, until);
   if (!raw.includes('"cache_control"')) return raw;
   return Buffer.from(raw.toString('latin1').replace(marks, ''), 'latin1');
 }
 
-/** The definition of such a tool comes into the prompt once a model has found it. */
-function isDeferred(body: Buffer, { from, until }: Range): boolean {
-  return body.subarray(from, until).includes('"defer_loading"');
+function hasRepeatedNames(body: Buffer, fields: Fields): boolean {
+  return namesIn(fields).reduce((count) => count + 1, 0) !== nameCount(body);
 }
 
-/** Roles and types of messages of models, and of their reasoning, in all APIs. In a string their quotes would be escaped. */
-const modelMarks = ['"assistant"', '"model"', '"reasoning', '_call"', '"encrypted_content"'];
-
-const addresses = ['"http', '"gs:', '"s3:'];
-
-function hasAddress(body: Buffer): boolean {
-  return addresses.some((address) => body.includes(address));
+/** The names of all members of a value, of those in it too. */
+function* namesIn(value: unknown): Generator<string> {
+  const open = [value];
+  while (open.length > 0) {
+    const next = open.pop();
+    if (Array.isArray(next)) for (const element of next) open.push(element);
+    else if (isFields(next))
+      for (const [name, inner] of Object.entries(next)) {
+        yield name;
+        open.push(inner);
+      }
+  }
 }
 
-function addressesIn(raw: Buffer): number {
-  return raw.toString('latin1').match(/"(?:https?|gs|s3):/g)?.length ?? 0;
+/** Whether a value has a tool with a definition outside of the prompt until a model has found it. */
+function isDeferred(value: unknown): boolean {
+  return namesIn(value).some((name) => name === 'defer_loading');
+}
+
+function isTextBlock(value: unknown): boolean {
+  return isFields(value) && value['type'] === 'text' && isPlain(value);
+}
+
+const plainRoles: ReadonlySet<unknown> = new Set(['user', 'system', 'developer', 'tool']);
+const plainTypes: ReadonlySet<unknown> = new Set([
+  ...['message', 'text', 'input_text', 'ephemeral'],
+  ...['tool_result', 'function_call_output', 'custom_tool_call_output'],
+]);
+const plainNames: ReadonlySet<string> = new Set([
+  ...['content', 'text', 'parts', 'output', 'is_error', 'cache_control', 'ttl', 'scope'],
+  ...['tool_use_id', 'tool_call_id', 'call_id'],
+]);
+
+function isPlain(value: unknown, depth = 0): boolean {
+  if (Array.isArray(value)) return depth < maxPlainDepth && value.every((each) => isPlain(each, depth + 1));
+  if (!isFields(value)) return true;
+  if (depth >= maxPlainDepth) return false;
+  return Object.entries(value).every(([name, inner]) => {
+    if (name === 'role') return plainRoles.has(inner);
+    if (name === 'type') return plainTypes.has(inner);
+    return plainNames.has(name) && isPlain(inner, depth + 1);
+  });
 }

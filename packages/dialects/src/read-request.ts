@@ -8,7 +8,7 @@ import type {
   RequestSource,
 } from './dialect.ts';
 import { modelsOfPlugins, modelsOfTools, namesOfModels } from './other-models.ts';
-import { promptParts, type Attachments, type PromptParts } from './prompt-parts.ts';
+import { promptParts, type MessageAttachments, type PromptParts } from './prompt-parts.ts';
 import type { OtherModel, Thinking } from './request-fields.ts';
 import type { DialectName } from '@gatehouse/contract/dialects';
 import { feeToolsIn, pluginTools, type FeeTool } from './usage/fee-tools.ts';
@@ -85,8 +85,9 @@ export abstract class ReadRequest implements CompletionRequest {
 
   promptParts(): PromptParts | null {
     if (this.operation !== 'chat') return null;
-    const attachments = this.messages.map((message) => this.attachmentsOf(message));
-    return promptParts({ body: this.body, list: this.listName, attachments });
+    const { body, fields, listName: list, headNames: heads } = this;
+    const messages = this.messages.map((message) => ({ message, attachments: this.attachmentsOf(message) }));
+    return promptParts({ body, fields, list, heads, messages });
   }
 
   choicesWith(_defaults: Fields): number {
@@ -111,8 +112,10 @@ export abstract class ReadRequest implements CompletionRequest {
 
   /** The member of the body with the messages. */
   protected abstract get listName(): string;
+  /** The members of the body before the messages: system prompt and tools. Others are in no prompt. */
+  protected abstract get headNames(): readonly string[];
   /** Pictures, sounds and files of a message. */
-  protected abstract attachmentsOf(message: Fields): Attachments;
+  protected abstract attachmentsOf(message: Fields): MessageAttachments;
   /** The system texts before the messages. */
   protected abstract get system(): readonly string[];
   protected abstract get messages(): readonly Fields[];

@@ -227,8 +227,11 @@ export const countLogMs = 60_000;
 export const attachmentTokens = 4_096;
 /** Tokens of an answer without a limit of the request or the catalogue, and the fewest a budget may lower it to. */
 export const outputTokens = 4_096;
-/** Counts of prompts in memory, about 80,000. Those unused for the longest time go, and a byte is a token again. */
-export const countedPromptBytes = 16 * 1024 * 1024;
+/**
+ * Counts of prompts in memory, about 20,000. Those of a tenant beyond its part, or of the tenant with the most, go first
+ * if unused for the longest time, and a byte is a token again.
+ */
+export const countedPromptBytes = { maxBytes: 16 * 1024 * 1024, maxBytesPerTenant: 4 * 1024 * 1024 };
 /** Free amounts of limits up to this are returned at once: another replica may wait for them. */
 export const smallLimit = 600n;
 /** So long "unlimited" is good for. */

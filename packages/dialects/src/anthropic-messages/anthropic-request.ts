@@ -3,7 +3,7 @@ import { feeToolsIn } from '../usage/fee-tools.ts';
 import { RequestText, type Share } from '../wire/request-text.ts';
 import type { RequestedAmounts, RequestSource } from '../dialect.ts';
 import { signatureTextIn } from '../marked-signatures.ts';
-import type { Attachments } from '../prompt-parts.ts';
+import type { MessageAttachments } from '../prompt-parts.ts';
 import { ReadRequest } from '../read-request.ts';
 import { effortIn, noThinking, sessionNamed, type Thinking } from '../request-fields.ts';
 import { attachmentsIn, blocksOf, contentText, spokenText } from './content.ts';
@@ -100,7 +100,11 @@ export class AnthropicRequest extends ReadRequest {
     return 'messages';
   }
 
-  protected override attachmentsOf({ content }: Fields): Attachments {
+  protected override get headNames(): readonly string[] {
+    return ['system', 'tools'];
+  }
+
+  protected override attachmentsOf({ content }: Fields): MessageAttachments {
     return attachmentsIn(content);
   }
 

@@ -1,5 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { isText } from '../file-types.ts';
+import type { MessageAttachments } from '../prompt-parts.ts';
 import { textOf } from '../translation/fields.ts';
 import { maxDepth } from '../bounds.ts';
 
@@ -48,8 +49,8 @@ export function spokenText(content: unknown, separator = ''): string {
 }
 
 /** Pictures and files in a content: their number, and the bytes of those in the request itself. */
-export function attachmentsIn(content: unknown, depth = 0): { count: number; bytes: number } {
-  const totals = { count: 0, bytes: 0 };
+export function attachmentsIn(content: unknown, depth = 0): MessageAttachments {
+  const totals = { count: 0, bytes: 0, linked: 0 };
   if (depth > maxDepth) return totals;
   for (const { type, source, content: inner } of blocksOf(content)) {
     if (type === 'image' || type === 'document') {
@@ -57,11 +58,13 @@ export function attachmentsIn(content: unknown, depth = 0): { count: number; byt
       // A document in plain text is read as text.
       if (kind === 'text' || (kind === 'base64' && isText(textOf(mediaType)))) continue;
       totals.count += 1;
+      totals.linked += kind === 'base64' || kind === 'file' ? 0 : 1;
       totals.bytes += kind === 'base64' ? textOf(data).length : 0;
     }
     const within = attachmentsIn(inner ?? (Object(source) as Fields)['content'], depth + 1);
     totals.count += within.count;
     totals.bytes += within.bytes;
+    totals.linked += within.linked;
   }
   return totals;
 }

@@ -1,7 +1,7 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { isText } from '../file-types.ts';
 import { standIn } from '../marked-signatures.ts';
-import type { Attachments } from '../prompt-parts.ts';
+import type { MessageAttachments } from '../prompt-parts.ts';
 import { objectIn, objectsIn, valueOf } from './fields.ts';
 import { textOf } from '../translation/fields.ts';
 import type { ReasoningSignature } from '../translation/conversation.ts';
@@ -90,13 +90,13 @@ export function isBlank(part: Fields): boolean {
   );
 }
 
-export interface ContentAttachments extends Attachments {
+export interface ContentAttachments extends MessageAttachments {
   hasAudio: boolean;
 }
 
 /** Pictures, sounds and files in parts, those of results of tools included. Texts in Base64 count as texts. */
 export function attachmentsIn(parts: readonly Fields[]): ContentAttachments {
-  const attachments: ContentAttachments = { count: 0, bytes: 0, hasAudio: false };
+  const attachments: ContentAttachments = { count: 0, bytes: 0, linked: 0, hasAudio: false };
   const inner = parts.flatMap((part) => objectsIn(objectIn(part, 'functionResponse'), 'parts'));
   for (const part of [...parts, ...inner]) {
     for (const name of ['inlineData', 'fileData']) {
@@ -105,6 +105,7 @@ export function attachmentsIn(parts: readonly Fields[]): ContentAttachments {
       const type = textOf(valueOf(data, 'mimeType'));
       if (name === 'inlineData' && isText(type)) continue;
       attachments.count += 1;
+      attachments.linked += name === 'fileData' ? 1 : 0;
       attachments.bytes += textOf(data['data']).length;
       attachments.hasAudio ||= type.startsWith('audio/');
     }

@@ -5,7 +5,7 @@ import { applyChanges, type Edit } from '../wire/json-edits.ts';
 import { elementsOf, type Member } from '../wire/json-members.ts';
 import { RequestText, type Share } from '../wire/request-text.ts';
 import type { RequestedAmounts, RequestInPath, RequestSource, Rewrite } from '../dialect.ts';
-import type { Attachments } from '../prompt-parts.ts';
+import type { MessageAttachments } from '../prompt-parts.ts';
 import { ReadRequest } from '../read-request.ts';
 import { noThinking, type Thinking } from '../request-fields.ts';
 import { attachmentsIn, partsOf, partsText, spokenText } from './content.ts';
@@ -21,6 +21,7 @@ export class GeminiEmbeddings extends ReadRequest {
   readonly toolNames = [];
   readonly callIds = [];
   protected override readonly listName = 'requests';
+  protected override readonly headNames = [];
   protected override readonly system = [];
   protected override readonly messages: readonly Fields[];
   protected override readonly tools = [];
@@ -63,7 +64,7 @@ export class GeminiEmbeddings extends ReadRequest {
     return new RequestText(this.body, share, rewriteEmbeddings);
   }
 
-  protected override attachmentsOf(content: Fields): Attachments {
+  protected override attachmentsOf(content: Fields): MessageAttachments {
     return attachmentsIn(partsOf(content));
   }
 

@@ -6,7 +6,7 @@ import { RequestText, type RewriteText, type Share } from '../wire/request-text.
 import type { RequestedAmounts, RequestInPath, RequestSource, Rewrite } from '../dialect.ts';
 import { choosingMembers } from '../other-models.ts';
 import { parametersIn } from '../request-additions.ts';
-import type { Attachments } from '../prompt-parts.ts';
+import type { MessageAttachments } from '../prompt-parts.ts';
 import { ReadRequest } from '../read-request.ts';
 import { effortIn, noThinking, type OtherModel, type Thinking } from '../request-fields.ts';
 import { attachmentsIn, callIn, partsOf, partsText, spokenText } from './content.ts';
@@ -101,7 +101,11 @@ export class GeminiRequest extends ReadRequest {
     return 'contents';
   }
 
-  protected override attachmentsOf(content: Fields): Attachments {
+  protected override get headNames(): readonly string[] {
+    return ['systemInstruction', 'system_instruction', 'tools'];
+  }
+
+  protected override attachmentsOf(content: Fields): MessageAttachments {
     return attachmentsIn(partsOf(content));
   }
 

@@ -1,6 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { RequestedAmounts, RequestHead, RequestSource, Rewrite } from '../dialect.ts';
-import type { Attachments } from '../prompt-parts.ts';
+import type { MessageAttachments } from '../prompt-parts.ts';
 import { ReadRequest } from '../read-request.ts';
 import { sessionNamed, type Thinking } from '../request-fields.ts';
 import { attachmentsIn, requestedAmounts, choicesIn, thinkingIn } from './requested-amounts.ts';
@@ -65,7 +65,11 @@ export class OpenAiRequest extends ReadRequest {
     return 'messages';
   }
 
-  protected override attachmentsOf(message: Fields): Attachments {
+  protected override get headNames(): readonly string[] {
+    return ['tools', 'functions'];
+  }
+
+  protected override attachmentsOf(message: Fields): MessageAttachments {
     return attachmentsIn([message]);
   }
 

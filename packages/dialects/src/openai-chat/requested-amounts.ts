@@ -2,8 +2,8 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { feeToolsIn, pluginTools, type FeeTool } from '../usage/fee-tools.ts';
 import type { TokenClass } from '../usage/usage.ts';
 import type { RequestedAmounts } from '../dialect.ts';
-import { isTextFile } from '../file-types.ts';
-import type { Attachments } from '../prompt-parts.ts';
+import { isAddress, isTextFile } from '../file-types.ts';
+import type { MessageAttachments } from '../prompt-parts.ts';
 import { limitNames } from '../request-additions.ts';
 import { effortIn, type Thinking } from '../request-fields.ts';
 import { mostChoices } from '../bounds.ts';
@@ -106,13 +106,13 @@ function classesIn(modalities: unknown, hasAudio: boolean): TokenClass[] {
   return classes;
 }
 
-interface ChatAttachments extends Attachments {
+interface ChatAttachments extends MessageAttachments {
   /** Whether one of them is sent as audio. */
   audio: boolean;
 }
 
 export function attachmentsIn(messages: readonly unknown[]): ChatAttachments {
-  const attachments: ChatAttachments = { count: 0, bytes: 0, audio: false };
+  const attachments: ChatAttachments = { count: 0, bytes: 0, linked: 0, audio: false };
   for (const message of messages) {
     if (!isFields(message)) continue;
     const { content, audio } = message;
@@ -132,6 +132,7 @@ export function attachmentsIn(messages: readonly unknown[]): ChatAttachments {
 
 function add(attachments: ChatAttachments, name: string, data: unknown): void {
   attachments.count += 1;
+  attachments.linked += isAddress(data) ? 1 : 0;
   attachments.bytes += typeof data === 'string' ? data.length : 0;
   attachments.audio ||= name === 'input_audio' || name === 'audio_url';
 }

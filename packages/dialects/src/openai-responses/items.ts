@@ -1,6 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { SampleBuilder } from '../usage/token-estimate.ts';
-import { isTextFile } from '../file-types.ts';
+import { isAddress, isTextFile } from '../file-types.ts';
+import type { MessageAttachments } from '../prompt-parts.ts';
 import { summaryMark } from '../marked-signatures.ts';
 import { textOf } from '../translation/fields.ts';
 
@@ -41,16 +42,14 @@ export function spokenText({ content }: Fields, separator = ''): string {
 
 const spokenTypes: ReadonlySet<unknown> = new Set(['input_text', 'output_text', 'text']);
 
-interface Attachments {
-  count: number;
-  bytes: number;
+interface ItemAttachments extends MessageAttachments {
   /** Whether one of them is sent as audio. */
   audio: boolean;
 }
 
 /** Pictures, sounds and files in items: their number, and the bytes of those in the request itself. */
-export function attachmentsIn(items: readonly Fields[]): Attachments {
-  const attachments: Attachments = { count: 0, bytes: 0, audio: false };
+export function attachmentsIn(items: readonly Fields[]): ItemAttachments {
+  const attachments: ItemAttachments = { count: 0, bytes: 0, linked: 0, audio: false };
   for (const { content, output, type, result } of items) {
     const parts = [content, output].flatMap((place) => (isFields(place) ? [place] : listOf(place)));
     for (const part of parts) if (isFields(part)) addPart(attachments, part);
@@ -61,7 +60,7 @@ export function attachmentsIn(items: readonly Fields[]): Attachments {
 }
 
 function addPart(
-  attachments: Attachments,
+  attachments: ItemAttachments,
   { type, image_url, file_data, filename, file_id, file_url, input_audio }: Fields,
 ): void {
   if (isFields(input_audio)) {
@@ -70,11 +69,13 @@ function addPart(
   } else if (image_url !== undefined || type === 'input_image') add(attachments, image_url);
   else if (isTextFile(file_data, filename)) return;
   else if (file_data !== undefined || file_id !== undefined || file_url !== undefined)
-    add(attachments, file_data);
+    add(attachments, file_data, file_url);
 }
 
-function add(attachments: Attachments, data: unknown): void {
+/** `url`: an address beside the data, or in place of it. */
+function add(attachments: ItemAttachments, data: unknown, url?: unknown): void {
   attachments.count += 1;
+  attachments.linked += isAddress(data) || url !== undefined ? 1 : 0;
   attachments.bytes += textOf(data).length;
 }
 

@@ -7,7 +7,7 @@ import { saysSomething } from '../provider-errors.ts';
 import { signatureTextIn } from '../marked-signatures.ts';
 import type { Compaction, RequestState } from '../state-format.ts';
 import { parametersIn } from '../request-additions.ts';
-import type { Attachments } from '../prompt-parts.ts';
+import type { MessageAttachments } from '../prompt-parts.ts';
 import { ReadRequest } from '../read-request.ts';
 import { effortIn, sessionNamed, type Thinking } from '../request-fields.ts';
 import { ClientView } from './client-view.ts';
@@ -197,7 +197,11 @@ export class ResponsesRequest extends ReadRequest {
     return 'input';
   }
 
-  protected override attachmentsOf(item: Fields): Attachments {
+  protected override get headNames(): readonly string[] {
+    return ['instructions', 'tools'];
+  }
+
+  protected override attachmentsOf(item: Fields): MessageAttachments {
     return attachmentsIn([item]);
   }
 

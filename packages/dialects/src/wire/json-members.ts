@@ -51,6 +51,17 @@ export function objectMembers(json: Buffer, { from = 0, max = Infinity } = {}): 
   }
 }
 
+/** The number of names in JSON, those of inner objects and repeated ones included. */
+export function nameCount(json: Buffer): number {
+  let names = 0;
+  for (let at = 0; at < json.length; at += 1) {
+    const byte = json[at];
+    if (byte === quote) at = textEnd(json, at);
+    else if (byte === colon) names += 1;
+  }
+  return names;
+}
+
 /** The members of one name: a text may have several. */
 export function named(members: readonly Member[], name: string): Member[] {
   return members.filter((member) => member.name === name);

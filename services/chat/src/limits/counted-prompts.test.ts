@@ -8,7 +8,7 @@ import { Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { modelTarget } from '../catalogue/target.ts';
 import { CountedPrompts, limitsTokens, type CountedPrompt } from './counted-prompts.ts';
 import { lastingTexts, mostTokens } from './upper-bounds.ts';
-import { attachmentTokens } from '../bounds.ts';
+import { attachmentTokens, countedPromptBytes } from '../bounds.ts';
 
 const provider = { kind: 'openai', base_url: 'http://localhost/v1' };
 const catalogue = Catalogue.parse({
@@ -37,6 +37,18 @@ class Replica {
   readonly #prompts = new CountedPrompts();
   readonly #tenantId = newId();
 
+  /** Asks with the text of a body. */
+  askText(text: string, dialect: 'chat' | 'messages' = 'messages'): Ask | null {
+    const request = dialects[dialect].readRequest('chat', Buffer.from(text), JSON.parse(text));
+    const parts = request.promptParts();
+    if (parts === null) return null;
+    const target = { ...modelTarget(catalogue, 'm', null), systemPrompt: null };
+    const options = { tenantId: this.#tenantId, dialect, headers: {}, parts };
+    const prompt = this.#prompts.prompt({ ...options, added: lastingTexts(target, null) });
+    const most = mostTokens(request, target, {}, { prompt }).map(({ input }) => input);
+    return { prompt, model: target.chain[0], most };
+  }
+
   ask(
     messages: readonly Message[],
     fields: Fields = {},
@@ -57,7 +69,8 @@ class Replica {
     const parts = request.promptParts();
     if (parts === null) throw new Error('the prompt has no parts');
     const target = { ...modelTarget(catalogue, name, null), systemPrompt };
-    const prompt = this.#prompts.prompt({ tenantId, headers, parts, added: lastingTexts(target, null) });
+    const options = { tenantId, dialect: 'messages', headers, parts } as const;
+    const prompt = this.#prompts.prompt({ ...options, added: lastingTexts(target, null) });
     const most = mostTokens(request, target, headers, { prompt }).map(({ input }) => input);
     return { prompt, model: target.chain[0], most };
   }
@@ -166,6 +179,84 @@ describe('the most that a prompt comes to, once a provider has counted its begin
     const [most = 0] = replica.ask([user('Hi')], {}, { systemPrompt: `${prose}!` }).most;
     expect(most).toBeGreaterThan(prose.length);
   });
+});
+
+describe('a prompt counted where its provider did not read it', () => {
+  const tiny = JSON.stringify([user('hi')]);
+  const long = JSON.stringify([user(prose)]);
+  const body = (members: string): string => `{"model":"m","max_tokens":100,${members}}`;
+
+  /** The most of a request once another one was counted. */
+  function mostAfter(before: Ask | null, tokens: number, ask: () => Ask | null): number {
+    before?.prompt.note(before.model, tokens);
+    return ask()?.most[0] ?? Infinity;
+  }
+
+  it('covers nothing in another member', () => {
+    const replica = new Replica();
+    const tools = JSON.stringify([{ type: 'function', function: { name: 'f', description: prose } }]);
+    const ignored = replica.askText(body(`"messages":${tiny},"system":${tools}`), 'chat');
+    const asked = (): Ask | null => replica.askText(body(`"messages":${tiny},"tools":${tools}`), 'chat');
+    expect(mostAfter(ignored, 9, asked)).toBeGreaterThan(prose.length);
+    // In the same member it does.
+    expect(mostAfter(asked(), 900, asked)).toBeLessThan(1_100);
+  });
+
+  it('covers nothing in another API', () => {
+    const replica = new Replica();
+    const text = body(`"messages":${tiny},"system":${JSON.stringify(prose)}`);
+    const asked = (): Ask | null => replica.askText(text);
+    expect(mostAfter(replica.askText(text, 'chat'), 9, asked)).toBeGreaterThan(prose.length);
+    expect(mostAfter(asked(), 900, asked)).toBeLessThan(1_100);
+  });
+
+  it('covers nothing of a member written twice', () => {
+    const replica = new Replica();
+    const twice = replica.askText(body(`"messages":${long},"messages":${tiny}`));
+    const asked = (): Ask | null => replica.askText(body(`"messages":${long}`));
+    expect(mostAfter(twice, 8, asked)).toBeGreaterThan(prose.length);
+  });
+
+  it('covers nothing cut by a provider to make room for a longer answer', () => {
+    const replica = new Replica();
+    const asked = (tokens: number) => (): Ask | null =>
+      replica.askText(`{"model":"m","max_tokens":${tokens},"messages":${long}}`);
+    expect(mostAfter(asked(100_000)(), 8, asked(100))).toBeGreaterThan(prose.length);
+  });
+
+  it('covers no marks for a cache, which move', () => {
+    const replica = new Replica();
+    const mark = { cache_control: { type: 'ephemeral' } };
+    const values = (marked: boolean): unknown[] =>
+      Array.from({ length: 200 }, () => ({ a: 1, ...(marked && mark) }));
+    const history = (marked: boolean): Message[] => [
+      assistant([{ type: 'tool_use', id: 'a', name: 'f', input: { values: values(marked) } }]),
+    ];
+    const first = replica.ask(history(false));
+    first.prompt.note(first.model, 900);
+    const added = JSON.stringify(history(true)).length - JSON.stringify(history(false)).length;
+    expect(replica.ask(history(true)).most[0]).toBeGreaterThan(900 + added);
+  });
+
+  it('covers no member of a message at another deployment, which may read it', () => {
+    const replica = new Replica();
+    const history = [{ ...user('hi'), reasoning_content: prose }];
+    const first = replica.ask(history, {}, { model: 'at-two' });
+    first.prompt.note(first.model, 9);
+    const [, other] = replica.ask(history, {}, { model: 'at-two' }).most;
+    expect(other).toBeGreaterThan(prose.length);
+  });
+});
+
+it('keeps the counts of a tenant when others have many', () => {
+  const replica = new Replica();
+  const first = replica.ask([user(prose)]);
+  first.prompt.note(first.model, 1_000);
+  const tenantId = newId();
+  const { prompt, model } = replica.ask([user('Hi')], {}, { tenantId });
+  for (let noted = 0; noted < countedPromptBytes.maxBytes / 400; noted += 1)
+    prompt.note({ ...model, upstreamModel: `m${noted}` }, 10);
+  expect(replica.ask([user(prose)]).most[0]).toBeLessThan(1_100);
 });
 
 describe('the bound of an edited history', () => {

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
+import type { DialectName } from '@gatehouse/contract/dialects';
 import { cacheKey } from '@gatehouse/kit/cache-key';
-import { RecentMap } from '@gatehouse/kit/recent-map';
+import { TenantCache } from '@gatehouse/kit/tenant-cache';
 import { textDigest, type PromptPart, type PromptParts } from '@gatehouse/dialects/prompt-parts';
 import { deploymentName, type Model } from '../catalogue/catalogue.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
@@ -12,14 +13,14 @@ interface Counted {
   tokens: number;
   /** The deployment behind the count. */
   deployment: string;
-  /** Digests of the parts before its messages. */
-  head: ReadonlySet<string>;
-  /** Bytes in memory. */
-  bytes: number;
+  /** Digests of the parts before its messages, with a comma behind each: one text takes a tenth of a set's memory. */
+  head: string;
 }
 
 interface PromptOptions {
   tenantId: string;
+  /** The client's API: others read other members of the same text. */
+  dialect: DialectName;
   /** The client's headers, as far as its API passes them on. */
   headers: Readonly<Record<string, string>>;
   parts: PromptParts;
@@ -30,13 +31,19 @@ interface PromptOptions {
 /** Notes the tokens of a request's prompt, once a model has read it. */
 export type NotePrompt = (model: Model, tokens: number) => void;
 
+/** Bytes of an entry without its texts. */
+const entryBytes = 100;
+
 /**
  * Tokens of prompts as providers counted them, by digests of these prompts. A longer prompt beginning with one of them
  * has these tokens at most, and one for each further byte: providers begin anew at each message, so no token spans two.
  * A replica knows only prompts of its own calls, and bounds others by their bytes alone.
  */
 export class CountedPrompts {
-  readonly #known = new RecentMap<Counted>(countedPromptBytes, ({ bytes }) => bytes);
+  readonly #known = new TenantCache<Counted>({
+    ...countedPromptBytes,
+    bytesOf: ({ deployment, head }) => entryBytes + deployment.length + head.length,
+  });
 
   prompt(options: PromptOptions): CountedPrompt {
     return new CountedPrompt(this.#known, options);
@@ -45,11 +52,11 @@ export class CountedPrompts {
 
 /** The prompt of one request. */
 export class CountedPrompt {
-  readonly #known: RecentMap<Counted>;
+  readonly #known: TenantCache<Counted>;
   readonly #options: PromptOptions;
   readonly #head: readonly PromptPart[];
 
-  constructor(known: RecentMap<Counted>, options: PromptOptions) {
+  constructor(known: TenantCache<Counted>, options: PromptOptions) {
     this.#known = known;
     this.#options = options;
     this.#head = [...options.parts.head, ...options.added.map(addedPart)];
@@ -60,15 +67,15 @@ export class CountedPrompt {
    * a fixed number for each attachment.
    */
   most(model: Model, byBytes: number): number {
-    const { messages, settings } = this.#options.parts;
+    const { tenantId, parts } = this.#options;
+    const { messages, settings } = parts;
     const scope = scopes(this.#options)(model);
     for (let length = messages.length; length >= 0; length -= 1) {
       const digest = messages[length - 1]?.digest ?? this.#beginning(settings);
-      const counted = this.#known.get(scope + digest);
+      const counted = this.#known.get(tenantId, scope + digest);
       if (counted !== undefined) {
         const isOwn = counted.deployment === deploymentName(model);
-        const known = messages.slice(0, length).filter(({ isOfModel }) => isOwn || !isOfModel);
-        return this.#mostWith(counted, known, byBytes);
+        return this.#mostWith(counted, { messages: messages.slice(0, length), isOwn, byBytes });
       }
     }
     return byBytes;
@@ -76,18 +83,26 @@ export class CountedPrompt {
 
   /** Notes the tokens of the whole prompt, without keeping its parts. */
   get note(): NotePrompt {
-    const { messages, settings } = this.#options.parts;
+    const { tenantId, parts } = this.#options;
+    const { messages, settings } = parts;
     const beginning = this.#beginning(settings);
     return notePrompt(this.#known, {
+      tenantId,
       scopeOf: scopes(this.#options),
       whole: messages.at(-1)?.digest ?? beginning,
       beginning,
-      head: new Set(this.#head.map(({ digest }) => digest)),
+      head: this.#head.map(({ digest }) => entryOf(digest)).join(''),
     });
   }
 
-  #mostWith({ tokens, head }: Counted, messages: readonly PromptPart[], byBytes: number): number {
-    const counted = [...once(this.#head.filter(({ digest }) => head.has(digest))), ...messages];
+  #mostWith(
+    { tokens, head }: Counted,
+    { messages, isOwn, byBytes }: { messages: readonly PromptPart[]; isOwn: boolean; byBytes: number },
+  ): number {
+    const counted = [
+      ...this.#head.filter(({ digest }) => head.includes(entryOf(digest))),
+      ...messages.filter(({ isPlain }) => isOwn || isPlain),
+    ];
     const covered = counted.reduce((sum, part) => sum + byBytesOf(part), 0);
     const most = tokens + Math.max(0, byBytes - covered);
     // No bytes bound a picture. Without one, neither bound is exceeded.
@@ -105,48 +120,39 @@ export class CountedPrompt {
 }
 
 interface NotedPrompt {
+  tenantId: string;
   scopeOf: (model: Model) => string;
   whole: string;
   beginning: string;
-  head: ReadonlySet<string>;
+  head: string;
 }
 
 /** A function of its own, so nothing keeps the parts of the prompt while its run is under way. */
-function notePrompt(known: RecentMap<Counted>, { scopeOf, whole, beginning, head }: NotedPrompt): NotePrompt {
+function notePrompt(
+  known: TenantCache<Counted>,
+  { tenantId, scopeOf, whole, beginning, head }: NotedPrompt,
+): NotePrompt {
   return (model, tokens) => {
     const scope = scopeOf(model);
-    const first = known.get(scope + beginning);
-    const isSame = first !== undefined && isEqual(first.head, head);
-    const counted: Counted = {
-      tokens,
-      deployment: deploymentName(model),
-      head: isSame ? first.head : head,
-      bytes: entryBytes,
-    };
-    known.set(scope + whole, counted);
+    const counted: Counted = { tokens, deployment: deploymentName(model), head };
+    known.set(tenantId, scope + whole, counted);
+    const first = known.get(tenantId, scope + beginning);
     // A prompt has more tokens than its part before the messages.
-    if (!isSame || tokens < first.tokens)
-      known.set(scope + beginning, { ...counted, bytes: entryBytes + digestBytes * head.size });
+    if (first?.head !== head || tokens < first.tokens) known.set(tenantId, scope + beginning, counted);
   };
 }
 
-function isEqual(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
-  return one.size === other.size && [...one].every((digest) => other.has(digest));
+/** A digest in the list of all. */
+function entryOf(digest: string): string {
+  return `${digest},`;
 }
 
-/** Bytes of an entry, and of each digest in a set, which entries of the same head share. */
-const entryBytes = 250;
-const digestBytes = 80;
-
-/** Prompts of a tenant for a model with the same headers. */
-function scopes({
-  tenantId,
-  headers,
-}: Pick<PromptOptions, 'tenantId' | 'headers'>): (model: Model) => string {
+/** Prompts in one API for a model with the same headers. */
+function scopes({ dialect, headers }: Pick<PromptOptions, 'dialect' | 'headers'>): (model: Model) => string {
   return (model) =>
     hash(
       'sha256',
-      cacheKey(tenantId, JSON.stringify(headers), model.id, model.upstreamModel, model.api),
+      cacheKey(dialect, JSON.stringify(headers), model.id, model.upstreamModel, model.api),
       'base64url',
     ).slice(0, 22);
 }
@@ -157,13 +163,8 @@ function addedPart(text: string | Buffer): PromptPart {
     bytes: Buffer.byteLength(text),
     attachments: 0,
     linked: 0,
-    isOfModel: false,
+    isPlain: true,
   };
-}
-
-/** Parts without repetitions: these were not counted. */
-function once(parts: readonly PromptPart[]): PromptPart[] {
-  return [...new Map(parts.map((part) => [part.digest, part])).values()];
 }
 
 function byBytesOf({ bytes, attachments, linked }: PromptPart): number {

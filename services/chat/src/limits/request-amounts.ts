@@ -31,6 +31,11 @@ export class RequestAmounts {
     this.#pricing = pricing;
   }
 
+  /** Whether they were asked for. */
+  get areKnown(): boolean {
+    return typeof this.#calls !== 'function';
+  }
+
   /** Throws 403 `model_unpriced` where a budget is set and a model has no price. */
   amountOf(resource: Resource): bigint {
     switch (resource) {

@@ -25,7 +25,7 @@ export interface MostTokens extends CostBounds {
   feeTools?: readonly FeeTool[] | undefined;
 }
 
-/** What the gateway adds to a prompt beside the texts of its target. */
+/** Additions of the gateway to a prompt, beside the texts of its target. */
 interface AddedInput {
   toolText?: Buffer | null;
   thoughtBytes?: number;
@@ -87,11 +87,7 @@ export function leastTokens(request: AcceptedRequest, target: Target): number | 
 function mostInputTokens(
   { bytes }: AcceptedRequest,
   target: Target,
-  {
-    amounts: { attachments },
-    toolText,
-    thoughtBytes,
-  }: Required<AddedInput> & { amounts: RequestedAmounts },
+  { amounts: { attachments }, toolText, thoughtBytes }: Required<AddedInput> & { amounts: RequestedAmounts },
 ): number {
   const texts = [...addedTexts(target), JSON.stringify(target.defaults), toolText ?? ''];
   const added = texts.reduce((sum, text) => sum + Buffer.byteLength(text), thoughtBytes);

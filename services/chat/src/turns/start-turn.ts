@@ -98,7 +98,8 @@ async function prepareStart(
   const { facts, parts } = input;
   const toolText = tools?.definitions.text ?? null;
   const added = lastingTexts(target, toolText);
-  const prompt = parts === null ? null : prompts.prompt({ tenantId, headers, parts, added });
+  const dialect = turn.dialect.name;
+  let prompt = parts === null ? null : prompts.prompt({ tenantId, dialect, headers, parts, added });
   const amounts = new RequestAmounts(
     () => mostTokens(facts, target, headers, { toolText, thoughtBytes, prompt }),
     pricing,
@@ -114,10 +115,15 @@ async function prepareStart(
   const calls = new CallAdmission({ limiter, admission, payer, chain: target.chain, policies });
   const admitted = calls.begin(callAmounts);
   const maxTokens = admitted instanceof Promise ? await admitted : admitted;
+  // A summary is asked for without the tools, and no limit depends on the tokens of a run with amounts unknown by now.
+  const isNoted = facts.compaction === undefined && amounts.areKnown;
+  const notePrompt = isNoted && prompt !== null ? prompt.note : null;
+  // Its parts may take more memory than the body.
+  prompt = null;
   const { feeTools = [] } = facts.requestedAmounts(target.defaults);
   const started: StartedTurn = {
     ...turn,
-    run: createRun(dependencies, turn, { facts, feeTools, notePrompt: prompt?.note ?? null }),
+    run: createRun(dependencies, turn, { facts, feeTools, notePrompt }),
     maxTokens,
     unpricedTools: unpricedBy(pricing, admission.reservation, feeTools),
     limitHeaders: {
