@@ -4,9 +4,11 @@ import type { RpcClient } from '@gatehouse/grpc/client';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { ChatServiceClient, CompleteResponse } from '@gatehouse/proto/chat/v1/chat';
+import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
 import { makePrincipal } from '@gatehouse/test/identity';
 import { ChatHarness, makeAgent } from './chat-harness.ts';
+import { groupPolicy } from './counting-policy.ts';
 
 let harness: ChatHarness;
 let memory: RpcClient<ChatServiceClient>;
@@ -89,6 +91,20 @@ describe('Complete', () => {
       priced: true,
     });
     expect([harness.memory.recalls, harness.memory.turns]).toEqual([[], []]);
+  });
+
+  it('counts in policies of the groups of its user, who need not be in the directory', async () => {
+    const [tenantId, group] = [newId(), { id: newId(), name: 'Berlin' }];
+    const principal = makePrincipal({ tenantId, userId: 'ada' });
+    const policy = groupPolicy(harness, group.id);
+    harness.settings.set(tenantId, { hasUsers: true, actingUsers: 'known', policies: [policy] });
+    harness.users.set(`${tenantId} ada`, { userId: 'ada', blocked: false, groups: [group] });
+    const { runId } = await complete({ principal });
+    expect(harness.asks.filter(({ policyId }) => policyId === policy.id)).toMatchObject([
+      { value: group.id, resource: Resource.REQUESTS },
+    ]);
+    expect(await harness.endedRun(runId)).toMatchObject({ user_id: 'ada', groups: ['Berlin'] });
+    for (const userId of ['stranger', null]) await complete({ principal: { ...principal, userId } });
   });
 
   it('gives a repeat the stored answer, which is encrypted, for 24 hours, instead of a second run', async () => {

@@ -1,4 +1,5 @@
 import { newId } from '@gatehouse/kit/ids';
+import { groupEntry } from '@gatehouse/kit/policy-matching';
 import { Resource, type Policy } from '@gatehouse/proto/tenant/v1/tenant';
 import { newCounterKey } from '@gatehouse/secrets/counter-key';
 import { KeyRing } from '@gatehouse/secrets/key-ring';
@@ -11,5 +12,13 @@ export function countingPolicy({ identity }: ChatHarness): Policy {
     ...{ id, name: 'alarm', users: [], groups: [], agents: [], apiKeys: [], models: [] },
     ...{ limited: [Resource.BUDGET], enforce: false, fromOwner: false },
     counterKey: newCounterKey(KeyRing.parse(identity.keyRing), id),
+  };
+}
+
+/** A policy for the requests of each of some groups. */
+export function groupPolicy(harness: ChatHarness, ...groupIds: string[]): Policy {
+  return {
+    ...{ ...countingPolicy(harness), name: 'teams', per: 'group', groups: groupIds.map(groupEntry) },
+    ...{ limited: [Resource.REQUESTS], enforce: true },
   };
 }

@@ -7,6 +7,7 @@ import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
 import { makePrincipal } from '@gatehouse/test/identity';
 import { ChatHarness } from './chat-harness.ts';
+import { groupPolicy } from './counting-policy.ts';
 
 const agentId = newId();
 
@@ -147,6 +148,21 @@ describe('Embed', () => {
       await expect(embed(fresh)).rejects.toMatchObject({ code, status: 429, headers });
       expect(await runsOf(fresh)).toEqual([]);
     }
+  });
+
+  it('counts in policies of the groups of its user, who need not be in the directory', async () => {
+    const [tenantId, group] = [newId(), { id: newId(), name: 'Berlin' }];
+    const policy = groupPolicy(harness, group.id);
+    harness.settings.set(tenantId, { hasUsers: true, actingUsers: 'known', policies: [policy] });
+    harness.users.set(`${tenantId} ada`, { userId: 'ada', blocked: false, groups: [group] });
+    await embed(tenantId);
+    expect(harness.asks.filter(({ policyId }) => policyId === policy.id)).toMatchObject([
+      { value: group.id, resource: Resource.REQUESTS },
+    ]);
+    expect(await runsOf(tenantId)).toMatchObject([{ user_id: 'ada', groups: ['Berlin'] }]);
+    for (const userId of ['stranger', null])
+      await embed(tenantId, { assertion: await delegated({ tenantId, userId }) });
+    expect(await runsOf(tenantId)).toHaveLength(3);
   });
 
   it('is refused for a suspended tenant', async () => {

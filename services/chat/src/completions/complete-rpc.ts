@@ -9,7 +9,7 @@ import type { CompleteRequest, CompleteResponse } from '@gatehouse/proto/chat/v1
 import type { Target } from '../catalogue/target.ts';
 import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
-import { groupsOfUser, noGroups, type FindUser } from '../shared/acting-user.ts';
+import { groupsOfUser, type FindUser } from '../shared/acting-user.ts';
 import { delegatedActor, requestActor, type ProvenActor } from '../shared/actor.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
@@ -76,9 +76,10 @@ export function complete(dependencies: CompleteDependencies): Rpc<CompleteReques
         const tenantSettings = await dependencies.settings.getForTenant(tenantId, { requestId, trace });
         // Texts of memory are stored, and forgotten, there.
         const settings = asAgent === null ? { ...tenantSettings, previewChars: 0 } : tenantSettings;
-        // Memory works for earlier runs, or for no user.
-        const groups =
-          asAgent === null ? noGroups : await groupsOfUser(dependencies.findUser, settings, actor);
+        // Memory also works for no user, and for users of earlier requests.
+        const { hasUsers } = settings;
+        const actingUsers = asAgent === null ? 'any' : settings.actingUsers;
+        const groups = await groupsOfUser(dependencies.findUser, { hasUsers, actingUsers }, actor);
         // The message of the call, and the request made of it.
         const bytes = 2 * Buffer.byteLength(requestJson);
         await charged(dependencies.bodyBudget, { tenantId, bytes }, async (share) => {

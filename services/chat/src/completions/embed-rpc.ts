@@ -7,7 +7,7 @@ import type { Catalogue, Model } from '../catalogue/catalogue.ts';
 import { forOnePayer, soleTarget, type Choosing } from '../catalogue/target.ts';
 import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
-import { noGroups } from '../shared/acting-user.ts';
+import { groupsOfUser, type FindUser } from '../shared/acting-user.ts';
 import type { Actor } from '../shared/actor.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
@@ -17,23 +17,27 @@ import { objectBytes } from '../bounds.ts';
 export interface EmbedDependencies extends InnerTurnDependencies {
   catalogue: Catalogue;
   settings: TenantSettingsClient;
+  findUser: FindUser;
 }
 
 const maxTexts = 64;
 
 /** `Embed`: the vectors of texts by the embedding model of the catalogue. */
 export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedResponse> {
-  const { catalogue, settings } = dependencies;
+  const { catalogue, settings, findUser } = dependencies;
   return {
     callers: ['memory'],
     acceptsDelegation: true,
     async handle({ texts, agentId }, context) {
       const { requestId, trace } = context;
-      const actor = callerOf(context, agentId);
+      const caller = callerOf(context, agentId);
+      const { tenantId } = caller;
       checkTexts(texts);
-      const tenantSettings = await settings.getForTenant(actor.tenantId, { requestId, trace });
+      const tenantSettings = await settings.getForTenant(tenantId, { requestId, trace });
       const model = embeddingModel(catalogue, tenantSettings);
-      const { tenantId } = actor;
+      // Memory also works for no user, and for users of earlier requests.
+      const groups = await groupsOfUser(findUser, { ...tenantSettings, actingUsers: 'any' }, caller);
+      const actor = { ...caller, groups };
       const { body, request } = requestOf(model, texts);
       const answer = await charged(dependencies.bodyBudget, { tenantId, bytes: body.length }, (share) =>
         answerInside(dependencies, {
@@ -60,11 +64,11 @@ function inTurn({ providers }: EmbedDependencies): Choosing {
   return { affinity: null, deploymentOrder: (model) => providers.deploymentOrder(model, null) };
 }
 
-function callerOf(context: RpcContext, agentId: string): Actor {
+function callerOf(context: RpcContext, agentId: string): Omit<Actor, 'groups'> {
   if (!isUuid(agentId)) throw new AppError('invalid_value', 'agent_id must be an id.', { param: 'agent_id' });
   const { tenantId, userId } = actorOf(context, agentId);
   const { requestId, trace } = context;
-  return { requestId, trace, tenantId, apiKeyId: null, userId, groups: noGroups };
+  return { requestId, trace, tenantId, apiKeyId: null, userId };
 }
 
 function checkTexts(texts: readonly string[]): void {
