@@ -4,6 +4,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
 import { chat, ChatHarness } from './chat-harness.ts';
+import { countingPolicy, groupPolicy } from './counting-policy.ts';
 
 let harness: ChatHarness;
 beforeAll(async () => {
@@ -11,9 +12,13 @@ beforeAll(async () => {
 });
 afterAll(async () => harness.stop());
 
-async function ask(tenantId: string, fields: Record<string, unknown> = {}): Promise<number> {
+async function ask(
+  tenantId: string,
+  fields: Record<string, unknown> = {},
+  userId: string | null = null,
+): Promise<number> {
   const response = await harness.post('/v1/chat/completions', chat('a secret prompt', fields), {
-    principal: { tenantId },
+    principal: { tenantId, userId },
   });
   await response.arrayBuffer();
   return response.status;
@@ -77,8 +82,33 @@ it('reports a limit that is exceeded, once a minute, with what is limited', asyn
   harness.usedUp.add(tenantId);
   expect([await ask(tenantId), await ask(tenantId)]).toEqual([429, 429]);
   expect(await alertsOf(tenantId, 'limit.exceeded')).toMatchObject([
-    { data: { limit: 'requests', maximum: '5', subject_type: 'tenant', subject_id: tenantId } },
+    {
+      data: {
+        ...{ limit: 'requests', maximum: '5', subject_type: 'tenant', subject_id: tenantId },
+        ...{ policy: null, value: null },
+      },
+    },
   ]);
+});
+
+it('names the policy of an exceeded limit with the value that it counts, a group by its name', async () => {
+  const group = { id: newId(), name: 'Berlin' };
+  const ofGroups = groupPolicy(harness, group.id);
+  const ofAll = { ...countingPolicy(harness), limited: [Resource.REQUESTS], enforce: true };
+  for (const [policy, value] of [
+    [ofGroups, 'Berlin'],
+    [ofAll, null],
+  ] as const) {
+    const tenantId = newId();
+    harness.settings.set(tenantId, { hasUsers: true, policies: [policy] });
+    harness.users.set(`${tenantId} ada`, { userId: 'ada', blocked: false, groups: [group] });
+    harness.usedUp.add(tenantId);
+    expect(await ask(tenantId, {}, 'ada')).toBe(429);
+    const { id, name } = policy;
+    expect(await alertsOf(tenantId, 'limit.exceeded')).toMatchObject([
+      { data: { subject_type: 'policy', subject_id: id, policy: name, value } },
+    ]);
+  }
 });
 
 it('reports models without a price to the owner, whether they are used or refused', async () => {

@@ -144,11 +144,12 @@ export class Alerts {
 /** The holder of a limit, in the words of events. */
 function subjectOf(tenantId: string, { subjectId, counter }: LeasedLimit) {
   if (counter !== null) {
-    const { policy, value } = counter;
-    return { subject_type: 'policy', subject_id: policy.id, policy: policy.name, value } as const;
+    const { policy, label } = counter;
+    const named = { policy: policy.name, value: policy.per === null ? null : label };
+    return { subject_type: 'policy', subject_id: policy.id, ...named } as const;
   }
   const type = subjectId === tenantId ? ('tenant' as const) : ('api_key' as const);
-  return { subject_type: type, subject_id: subjectId };
+  return { subject_type: type, subject_id: subjectId, policy: null, value: null };
 }
 
 /** Lets one of each key pass in a time. Forgets the oldest of more than 10,000 keys. */
