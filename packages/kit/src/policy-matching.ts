@@ -1,6 +1,5 @@
 import { createHmac, hash } from 'node:crypto';
 import { cacheKey } from './cache-key.ts';
-import { AppError } from './errors.ts';
 import { foldedGroup } from './folded-group.ts';
 import { matchesPattern, parsePattern } from './name-pattern.ts';
 import { RecentMap } from './recent-map.ts';
@@ -47,9 +46,6 @@ export interface RunGroup {
   id: string;
   name: string;
 }
-
-/** Counters of policies of one provider call; a request with more is refused. */
-const maxCounters = 64;
 
 /** The properties of a run for selections, apart from the model called. */
 export interface RunFacts {
@@ -188,20 +184,14 @@ export class RunPolicies<Policy extends MatchedPolicy> {
     return this.#sharedCounters.length === 0 && this.#modelCandidates.length === 0;
   }
 
-  /** The counters of a call of a model; null for those of every model. Throws 429 `too_many_counters` beyond 64. */
+  /** The counters of a call of a model; null for those of every model. */
   countersOf(modelId: string | null): readonly Counter<Policy>[] {
     const { models } = this.#options;
     const matching = this.#modelCandidates.length === 0 || modelId === null ? 0n : models.matching([modelId]);
     const modelCounters = this.#modelCandidates
       .filter(({ index }) => hasBit(matching, index))
       .flatMap((candidate) => this.#countersOf(candidate, modelId));
-    const counters = [...this.#sharedCounters, ...modelCounters];
-    if (counters.length > maxCounters)
-      throw new AppError(
-        'too_many_counters',
-        `The request counts in more than ${maxCounters} counters of policies. Ask an administrator for fewer policies.`,
-      );
-    return counters;
+    return [...this.#sharedCounters, ...modelCounters];
   }
 
   #countersOf({ policy, index }: Candidate<Policy>, modelId: string | null): Counter<Policy>[] {

@@ -3,6 +3,8 @@
  * code.
  */
 
+import { dayMs } from '@gatehouse/kit/bounds';
+
 /** An unusable file of the catalogue is read again after ten seconds, then twice as long each time, up to this. */
 export const longestRereadMs = 10 * 60_000;
 /** A missing or unusable list of prices is fetched again after it. */
@@ -238,6 +240,10 @@ export const smallLimit = 600n;
 export const unlimitedLeaseMs = 1_000;
 /** A reservation becomes free when its request ends. */
 export const reservedRetryMs = 2_000;
+/** Only an administrator ends some refusals, by a larger budget or fewer policies: these are tried again after it. */
+export const administratorRetryMs = dayMs;
+/** Counters of policies of one provider call; a call with more is refused. */
+export const maxCallCounters = 64;
 /** Requests in one call, and needs of these after which no further request joins it. */
 export const maxAsked = 500;
 export const maxAskedNeeds = 8_000;

@@ -111,6 +111,22 @@ it('names the policy of an exceeded limit with the value that it counts, a group
   }
 });
 
+it('reports the policy by which a request counts in too many counters', async () => {
+  const tenantId = newId();
+  const policies = Array.from({ length: 65 }, (_, n) => ({
+    ...countingPolicy(harness),
+    name: `policy-${n}`,
+  }));
+  harness.settings.set(tenantId, { policies });
+  expect(await ask(tenantId)).toBe(429);
+  expect(await alertsOf(tenantId, 'policy.counters_full')).toMatchObject([
+    { data: { policy_id: policies[64]?.id, policy: 'policy-64' } },
+  ]);
+  const metrics = await harness.metrics();
+  expect(metrics).toMatch(/^gatehouse_limit_refusals_total\{.*code="too_many_counters".*\} 1$/m);
+  expect(metrics).toMatch(/^gatehouse_policy_refusals_total\{.*resource="budget".*\} 1$/m);
+});
+
 it('reports models without a price to the owner, whether they are used or refused', async () => {
   expect(await ask(newId(), { model: 'vendor/large' })).toBe(200);
   const used = await alertsOf(

@@ -128,6 +128,16 @@ describe('GET /v1/limits', () => {
     ]);
   });
 
+  it('is shown for a run that counts in more counters than one call may', async () => {
+    const names = Array.from({ length: 65 }, (_, n) => `team-${String(n).padStart(2, '0')}`);
+    await create('teams', {
+      ...{ per: 'group', select: { groups: ['team-*'] }, limits: { requests_per_minute: 9 } },
+      overrides: { 'team-64': { limits: { requests_per_minute: 3 } } },
+    });
+    await service.call('PUT', '/v1/users/ada', { as: tenant.admin, body: { groups: names } });
+    expect(await limits('?user_id=ada')).toEqual([['requests', 'minute', 'teams', 'team-64', 3]]);
+  });
+
   it('leaves out what refuses nothing, and other tenants', async () => {
     await create('watch', { budget: { usd: '1', period: 'hour' }, enforce: false });
     await create('off', { limits: { requests_per_minute: 1 }, enabled: false });

@@ -184,6 +184,34 @@ describe('the calls of a request', () => {
     });
   });
 
+  describe('in many counters', () => {
+    const policies = (count: number): Policy[] =>
+      Array.from({ length: count }, (_, n) =>
+        policyOf({ id: `p${n}`, name: `policy-${n}`, counterKey: Buffer.alloc(32, n) }),
+      );
+
+    it('are admitted in 64, and refused by the policy of the next one, before anything is leased', async () => {
+      expect(await setUp(policies(64), {}).begin()).toBeNull();
+      const { begin, refusals, source } = setUp(policies(65), {});
+      await expect(begin()).rejects.toMatchObject({
+        ...{ code: 'too_many_counters', param: 'policy:policy-64' },
+        message: expect.stringContaining('The policy "policy-64" is one too many'),
+        headers: { 'x-gateway-policy': 'policy-64', 'x-should-retry': 'false', 'retry-after': '86400' },
+      });
+      expect(refusals).toHaveLength(1);
+      expect(source.requests).toEqual([]);
+    });
+
+    it('are passed over where the model alone has one too many', async () => {
+      const ofModel = policyOf({ select: { models: ['expensive'] }, counterKey: Buffer.alloc(32, 64) });
+      const { begin, calls, refusals } = setUp([...policies(64), ofModel], {});
+      await begin();
+      expect(await calls.model?.(modelOf('expensive'))).toMatchObject({ code: 'too_many_counters' });
+      expect(await calls.model?.(modelOf('cheap'))).toEqual({ maxTokens: null });
+      expect(refusals).toEqual([]);
+    });
+  });
+
   it('that can cost nothing need no room in a budget', async () => {
     const { begin } = setUp([policyOf({})], { [`p//${Resource.BUDGET}`]: 0n }, ['free']);
     expect(await begin()).toBeNull();

@@ -17,8 +17,9 @@ import { dependsOnModel } from '@gatehouse/kit/policy-matching';
 import type { PolicyCounter } from '../policies/policy.ts';
 import { ModelUnpriced, type RequestAmounts } from './request-amounts.ts';
 import type { LeasedLimit, Need } from './leased-limit.ts';
-import { LimitRefusal } from './refusal.ts';
+import { countersRefusal, LimitRefusal } from './refusal.ts';
 import { TenantLimits, type RequestDemand } from './tenant-limits.ts';
+import { maxCallCounters } from '../bounds.ts';
 
 export interface LimiterOptions {
   leases: {
@@ -86,13 +87,14 @@ export class Limiter {
   /**
    * The second step: takes what the body decides of tokens and budgets, and again what each further call may use.
    * Returns the most tokens of an answer where a budget does not hold the whole call; null where it does. Throws 429
-   * `rate_limit_exceeded` or `insufficient_quota`, 403 `model_unpriced`, 503 while nothing can be leased, and the
-   * reason of `signal`.
+   * `rate_limit_exceeded`, `insufficient_quota` or `too_many_counters`, 403 `model_unpriced`, 503 while nothing can be
+   * leased, and the reason of `signal`.
    */
   admit(admission: Admission, payer: Payer, call: CallAmounts): number | null | Promise<number | null> {
     const limits = limitsOf(payer).filter(({ resource }) => isSpent(resource));
     if (limits.length === 0 && call.counted === undefined) return null;
     const take = async (tenant: TenantLimits): Promise<number | null> => {
+      assertFewCounters(tenant, call.counted);
       const demand = new CallDemand(tenant, { limits, call, admission });
       return demand.tokensOf(await tenant.admit(admission, demand, call.signal));
     };
@@ -304,6 +306,13 @@ interface DemandOptions {
   limits: readonly Limit[];
   call: CallAmounts;
   admission: Admission;
+}
+
+function assertFewCounters(tenant: TenantLimits, counted: CountedCall | undefined): void {
+  const counter = counted?.counters[maxCallCounters];
+  if (counter === undefined) return;
+  const [resource = Resource.UNSPECIFIED] = counter.policy.limited;
+  throw countersRefusal(counter, tenant.limit(counter.id, resource, counter));
 }
 
 function amountsOf(amounts: RequestAmounts): (resource: Resource) => bigint {

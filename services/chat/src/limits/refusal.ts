@@ -3,7 +3,8 @@ import { AppError, type AppErrorOptions } from '@gatehouse/kit/errors';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { LeasedLimit, Need } from './leased-limit.ts';
 import { policySubject, policyText } from './policy-text.ts';
-import { shortRetryMs, reservedRetryMs } from '../bounds.ts';
+import type { PolicyCounter } from '../policies/policy.ts';
+import { administratorRetryMs, maxCallCounters, shortRetryMs, reservedRetryMs } from '../bounds.ts';
 
 /** The error, a 429 unless a policy forbids it, for a request needing more of a limit than is left. */
 export class LimitRefusal extends AppError {
@@ -31,6 +32,8 @@ const units = new Map<Resource, string>([
   [Resource.COUNTS, 'counts of tokens'],
 ]);
 
+const noRetry = { 'x-should-retry': 'false' };
+
 const lowerMaxTokens = 'Lower max_tokens or shorten the prompt.';
 
 /** Refusal of a request because its budget is reserved for others, though not spent. */
@@ -40,6 +43,15 @@ export function reservedRefusal(need: Need, limits: readonly LeasedLimit[], now:
   return new LimitRefusal(limit, 'rate_limit_exceeded', {
     text: policyText(need, text, now) ?? text,
     headers: { ...limitHeaders(limits, now), ...retryAfterHeaders(reservedRetryMs) },
+  });
+}
+
+/** Refusal of a call in too many counters; `counter`, with its limit, is the first one too many. */
+export function countersRefusal(counter: PolicyCounter, limit: LeasedLimit): LimitRefusal {
+  const text = `${policySubject(counter)} is one too many: a call counts in ${maxCallCounters} counters of policies at most. Ask an administrator for fewer policies.`;
+  return new LimitRefusal(limit, 'too_many_counters', {
+    text,
+    headers: { ...retryAfterHeaders(administratorRetryMs), ...noRetry },
   });
 }
 
@@ -53,7 +65,7 @@ export function refusal(need: Need, limits: readonly LeasedLimit[], now: number)
   const max = limit.max ?? 0n;
   // No window is long enough for it.
   const isTooLarge = amount > max;
-  const never = { ...headers, 'x-should-retry': 'false' };
+  const never = { ...headers, ...noRetry };
   if (limit.counter !== null && limit.isFull) {
     const text = `${policySubject(limit.counter)} has no counter yet, and there are too many to open another one.`;
     return new LimitRefusal(limit, 'too_many_counters', { text, headers: retryAfterHeaders(shortRetryMs) });

@@ -85,6 +85,14 @@ describe('the preview of a policy', () => {
     });
   });
 
+  it('counts a run in more groups than one call may count in', () => {
+    const names = Array.from({ length: 65 }, (_, index) => `team-${index}`);
+    const select = { ...policyOf().select, groups: ['team-*'] };
+    const result = preview(policyOf({ per: 'group', select }), [runsOf('ada', 20, { groups: names })]);
+    expect(result?.runs).toBe(2);
+    expect(result?.values_over).toHaveLength(65);
+  });
+
   it('has a hundred values at most, and says that there are more', () => {
     const groups = Array.from({ length: 101 }, (_, index) => runsOf(`user-${index}`, 20 + index));
     const result = preview(policyOf(), groups);
