@@ -59,7 +59,7 @@ export function countersRefusal(counter: PolicyCounter, limit: LeasedLimit): Lim
 export function refusal(need: Need, limits: readonly LeasedLimit[], now: number): LimitRefusal {
   const { limit, amount } = need;
   const isSlot = limit.resource === Resource.CONCURRENCY;
-  const waitMs = Math.ceil(isSlot ? shortRetryMs : Math.max(1, limit.resetsAt - now));
+  const waitMs = Math.ceil(isSlot ? shortRetryMs : resetMs(limit, now));
   const seconds = Math.ceil(waitMs / 1_000);
   const headers = { ...limitHeaders(limits, now), ...retryAfterHeaders(waitMs) };
   const max = limit.max ?? 0n;
@@ -98,6 +98,12 @@ export function refusal(need: Need, limits: readonly LeasedLimit[], now: number)
     text: policyText(need, text, now) ?? text,
     headers,
   });
+}
+
+/** Until the window of a limit ends. A budget without an end, alone of all limits, has no time to come. */
+function resetMs({ resource, resetsAt }: LeasedLimit, now: number): number {
+  const isEndless = resource === Resource.BUDGET && resetsAt <= now;
+  return isEndless ? administratorRetryMs : Math.max(1, resetsAt - now);
 }
 
 /** Written out, since building the names for each request took longer than the values. */

@@ -105,6 +105,8 @@ describe('the budget of a session', () => {
     await expect(admit(usd(2), { millions: 2 })).rejects.toMatchObject({
       ...{ code: 'insufficient_quota', param: 'policy:session-budget' },
       message: expect.stringContaining('allows 2.0'),
+      // Its window has no end.
+      headers: { 'retry-after': '86400', 'retry-after-ms': '86400000', 'x-should-retry': 'false' },
     });
     await admit(usd(4));
     expect(kept.budget).toBe(usd(2));
