@@ -1,5 +1,6 @@
+import type { LimitState } from '@gatehouse/contract/limits';
 import type { PolicyBudget, PolicyLimits } from '@gatehouse/contract/policies';
-import { count, usd } from './amounts.ts';
+import { compareDecimals, count, usd } from './amounts.ts';
 
 /** Limits and a budget of a key or a policy, each as a text such as `60 requests/min` or `$20.00/month`. */
 export function amountTexts(limits: PolicyLimits | null, budget: PolicyBudget | null): string[] {
@@ -12,6 +13,19 @@ export function amountTexts(limits: PolicyLimits | null, budget: PolicyBudget | 
     typeof value === 'number' ? [`${count(value)} ${unit}`] : [],
   );
   return budget === null ? texts : [...texts, budgetText(budget)];
+}
+
+/** The budget with the least left, which stops requests first. */
+export function nextBudget(limits: readonly LimitState[]): LimitState | undefined {
+  const left = ({ remaining }: LimitState): string => String(remaining ?? '0');
+  return limits
+    .filter(({ resource }) => resource === 'budget')
+    .toSorted((one, other) => compareDecimals(left(one), left(other)))[0];
+}
+
+/** The policy of a limit with the value counted, such as `people: ada`; empty for the tenant and the key. */
+export function policyOfLimit({ policy, value }: LimitState): string {
+  return [policy, value].filter((text) => text !== null).join(': ');
 }
 
 function budgetText({ usd: amount, period }: PolicyBudget): string {

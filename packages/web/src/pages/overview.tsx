@@ -2,6 +2,7 @@ import type { LimitState } from '@gatehouse/contract/limits';
 import type { CostSummary, UsageSummary } from '@gatehouse/contract/usage';
 import { useAnswer } from '../api/use-answer.ts';
 import { count, milliseconds } from '../format/amounts.ts';
+import { nextBudget, policyOfLimit } from '../format/limits.ts';
 import { dayLabel } from '../format/times.ts';
 import { CostsByDay } from '../parts/costs-by-day.tsx';
 import { FirstRequest } from '../parts/first-request.tsx';
@@ -41,7 +42,7 @@ export function Overview() {
               <div class="cards">
                 <Spent summary={summary} before={before.answer} period={period} />
                 {usage.answer === null ? null : <Used totals={usage.answer.totals} period={period} />}
-                {limits.answer === null ? null : <NextLimit limits={limits.answer.limits} />}
+                {limits.answer === null ? null : <NextBudget limits={limits.answer.limits} />}
               </div>
               <CostsByDay summary={summary} days={period.days} />
               {summary.groups.length === 0 ? null : <TopSpenders period={period} />}
@@ -114,9 +115,9 @@ function Used({ totals, period }: { totals: UsageSummary['totals']; period: Peri
   );
 }
 
-/** The budget, as the limit that people ask about first. */
-function NextLimit({ limits }: { limits: readonly LimitState[] }) {
-  const budget = limits.find(({ resource }) => resource === 'budget');
+/** The budget with the least left, as the limit that people ask about first. */
+function NextBudget({ limits }: { limits: readonly LimitState[] }) {
+  const budget = nextBudget(limits);
   if (budget === undefined)
     return (
       <dl class="card">
@@ -126,6 +127,7 @@ function NextLimit({ limits }: { limits: readonly LimitState[] }) {
       </dl>
     );
   const { used, limit, remaining, window } = budget;
+  const policy = policyOfLimit(budget);
   return (
     <dl class="card">
       <dt>{window === 'total' ? 'Budget left' : `Budget left this ${window ?? 'period'}`}</dt>
@@ -135,6 +137,7 @@ function NextLimit({ limits }: { limits: readonly LimitState[] }) {
       </dd>
       <dd class="faint">
         of <Money amount={String(limit)} />
+        {policy === '' ? null : ` · policy ${policy}`}
       </dd>
     </dl>
   );

@@ -1,5 +1,6 @@
 import type { LimitState } from '@gatehouse/contract/limits';
 import { count } from '../format/amounts.ts';
+import { policyOfLimit } from '../format/limits.ts';
 import { textColumn, timeColumn } from './columns.tsx';
 import { Money } from './money.tsx';
 import { DataTable, type DataColumn } from './data-table.tsx';
@@ -16,7 +17,7 @@ const names: Record<LimitState['resource'], string> = {
 
 const columns: readonly DataColumn<LimitState>[] = [
   textColumn('Limit', ({ resource, window }) => names[resource] + windowText(window)),
-  textColumn('Policy', ({ policy, value }) => [policy, value].filter((text) => text !== null).join(': ')),
+  textColumn('Policy', policyOfLimit),
   amountColumn('Used', ({ used }) => used),
   amountColumn('Reserved', ({ reserved }) => reserved),
   amountColumn('Remaining', ({ remaining }) => remaining),

@@ -449,7 +449,7 @@ export interface Grant {
   granted: bigint;
   /** The remaining amount, after this grant. */
   remaining: bigint;
-  /** Milliseconds until the window ends; 0 for concurrency. */
+  /** Milliseconds until the window ends; 0 for concurrency, and for a budget without an end. */
   resetsInMs: bigint;
   /** How long the grant may be spent, in milliseconds since the request was sent. */
   validForMs: bigint;
