@@ -177,12 +177,14 @@ function* namesIn(value: unknown): Generator<string> {
   const open = [value];
   while (open.length > 0) {
     const next = open.pop();
-    if (Array.isArray(next)) for (const element of next) open.push(element);
-    else if (isFields(next))
-      for (const [name, inner] of Object.entries(next)) {
-        yield name;
-        open.push(inner);
-      }
+    if (Array.isArray(next))
+      for (const element of next)
+        if (typeof element === 'object') open.push(element);
+        else if (isFields(next))
+          for (const [name, inner] of Object.entries(next)) {
+            yield name;
+            if (typeof inner === 'object') open.push(inner);
+          }
   }
 }
 
