@@ -177,14 +177,10 @@ function* namesIn(value: unknown): Generator<string> {
   const open = [value];
   while (open.length > 0) {
     const next = open.pop();
-    if (Array.isArray(next))
-      for (const element of next)
-        if (typeof element === 'object') open.push(element);
-        else if (isFields(next))
-          for (const [name, inner] of Object.entries(next)) {
-            yield name;
-            if (typeof inner === 'object') open.push(inner);
-          }
+    const names = isFields(next) ? Object.keys(next) : [];
+    yield* names;
+    const values = isFields(next) ? Object.values(next) : listOf(next);
+    for (const inner of values) if (typeof inner === 'object') open.push(inner);
   }
 }
 
