@@ -105,10 +105,13 @@ it('the rows of a deleted user become those of the pseudonym', async () => {
 it('summaries and exports take groups as a filter, in any case, and as a dimension', async () => {
   const tenantId = newId();
   const as = { tenantId };
+  // An export ends with the last full second.
+  const at = new Date(Date.now() - 60_000).toISOString();
+  const fields = { tenant_id: tenantId, started_at: at, ended_at: at };
   await analytics.ingest(
-    makeEnd({ tenant_id: tenantId, user_id: 'ada', groups: ['Berlin', 'Ops'], cost_pico: '1' }),
-    makeEnd({ tenant_id: tenantId, user_id: 'bob', groups: ['Ops'], cost_pico: '10' }),
-    makeEnd({ tenant_id: tenantId, user_id: 'eve', cost_pico: '100' }),
+    makeEnd({ ...fields, user_id: 'ada', groups: ['Berlin', 'Ops'], cost_pico: '1' }),
+    makeEnd({ ...fields, user_id: 'bob', groups: ['Ops'], cost_pico: '10' }),
+    makeEnd({ ...fields, user_id: 'eve', cost_pico: '100' }),
   );
   const usage = usageSummary.parse(await analytics.get('/v1/usage/summary?group_by=group', as));
   expect(usage.totals).toMatchObject({ requests: 3, unique_users: 3 });
