@@ -35,7 +35,17 @@ const rooms = {
     ...['policies', 'tenants', 'scim'],
     ...['audit', 'deletions', 'transfers', 'system'],
   ],
-  analytics: ['shared', 'preview', 'usage', 'traces', 'rollups', 'daily-rollups', 'retention', 'forgetting', 'ingest'],
+  analytics: [
+    'shared',
+    'preview',
+    'usage',
+    'traces',
+    'rollups',
+    'daily-rollups',
+    'retention',
+    'forgetting',
+    'ingest',
+  ],
   agent: [
     'shared',
     'secrets',
