@@ -146,7 +146,10 @@ const when: Record<ErrorCode, When> = {
     at('transfers.previews.create', 'transfers.previews.accept', 'transfers.create'),
   ),
   run_stopped: either(runs, at('kg.extract')),
-  scope_missing: either(needsScope, at('owner.api-keys.create', 'me.api-keys.create', 'me.api-keys.rotate')),
+  scope_missing: either(
+    needsScope,
+    at('owner.api-keys.create', 'me.api-keys.create', 'me.api-keys.rotate', 'limits.get'),
+  ),
   tenant_suspended: (route) =>
     (needsKey(route) || isSigned(route) || takesSession(route)) && !isOwnerRoute(route),
   user_blocked: either(needsKey, takesSession, at('webhooks.llm')),
