@@ -116,20 +116,20 @@ describe('a watch of changes', () => {
     const first = monotonicMs();
     const things = (count: number, from = 0): Partial<ListedChanges> => {
       const subjects = Array.from({ length: count }, (_, index) => `thing ${from + index}`);
-      return { subjects, holders: subjects.map(() => 'holder') };
+      return { subjects, tenantIds: subjects.map(() => 'tenant') };
     };
     await source.heard(things(1_000));
-    expect(changes.stateOf(['thing 999', 'holder'], first)).toBe('changed');
-    expect(changes.stateOf(['another', 'holder'], first)).toBe('current');
+    expect(changes.stateOf(['thing 999', 'tenant'], first)).toBe('changed');
+    expect(changes.stateOf(['another', 'tenant'], first)).toBe('current');
     for (let from = 1_000; from < 30_000; from += 1_000) await source.heard(things(1_000, from));
-    expect(changes.stateOf(['thing 0', 'holder'], first)).toBe('changed');
-    expect(changes.stateOf(['another', 'holder'], first)).toBe('changed');
+    expect(changes.stateOf(['thing 0', 'tenant'], first)).toBe('changed');
+    expect(changes.stateOf(['another', 'tenant'], first)).toBe('changed');
     // All of the 30,000 changes count.
-    expect(changes.stateOf(['a', 'other holder'], first)).toBe('current');
+    expect(changes.stateOf(['a', 'other tenant'], first)).toBe('current');
     const second = monotonicMs();
-    expect(changes.stateOf(['another', 'holder'], second)).toBe('current');
-    await source.heard({ subjects: ['holder'], holders: ['holder'] });
-    expect(changes.stateOf(['another', 'holder'], second)).toBe('changed');
+    expect(changes.stateOf(['another', 'tenant'], second)).toBe('current');
+    await source.heard({ subjects: ['tenant'], tenantIds: ['tenant'] });
+    expect(changes.stateOf(['another', 'tenant'], second)).toBe('changed');
   });
 
   it('takes nothing for current after 3.5 s of silence, and goes on where it was', async () => {

@@ -11,8 +11,8 @@ export interface ListedChanges {
   startsOver: boolean;
   /** The names of the changed things. */
   subjects: readonly string[];
-  /** The holder of each thing, such as its tenant; an empty text for one without. Values of a thing also depend on it. */
-  holders?: readonly string[];
+  /** The tenant of each thing; an empty text for one without. Values of a thing also depend on its tenant. */
+  tenantIds?: readonly string[];
 }
 
 export interface ChangeWatchOptions {
@@ -33,8 +33,8 @@ const longestSilenceMs = 3_500;
 const idleMs = 10_000;
 /** The newest changes are remembered. Nothing is known of values older than the others. */
 const maxChanges = 10_000;
-/** Beyond it, the holder itself counts as changed in place of its things, so that others keep their values. */
-const maxChangesOfHolder = 1_000;
+/** Beyond it, the tenant itself counts as changed in place of its things, so that others keep their values. */
+const maxChangesOfTenant = 1_000;
 
 /**
  * Follows the changes of a source: its values stay in use for minutes and yet end within seconds of a change. While the
@@ -52,9 +52,9 @@ export class ChangeWatch {
       if (reason === 'evict') this.#incompleteUntil = Math.max(this.#incompleteUntil, changedAt);
     },
   });
-  /** The things above, apart from holders, by their holders; and the other way round. */
+  /** The things above, apart from tenants, by their tenants; and the other way round. */
   readonly #thingsOf = new Map<string, Set<string>>();
-  readonly #holderOf = new Map<string, string>();
+  readonly #tenantOf = new Map<string, string>();
   #position = '';
   /** All changes after this time are known. */
   #incompleteUntil = Infinity;
@@ -105,39 +105,39 @@ export class ChangeWatch {
     // A silent source shows in the age of its last answer, and in the metrics of its calls.
     const listed = await this.#list(this.#position).catch(() => null);
     if (listed === null) return;
-    const { position, startsOver, subjects, holders = [] } = listed;
+    const { position, startsOver, subjects, tenantIds = [] } = listed;
     const now = monotonicMs();
     // A value being loaded may have been read before the change.
-    for (const [index, subject] of subjects.entries()) this.#note(subject, holders[index] ?? '', now);
+    for (const [index, subject] of subjects.entries()) this.#note(subject, tenantIds[index] ?? '', now);
     if (startsOver) this.#incompleteUntil = now;
     this.#position = position;
     this.#heardAt = calledAt;
   }
 
-  #note(subject: string, holder: string, now: number): void {
-    if (holder === '' || holder === subject) {
+  #note(subject: string, tenantId: string, now: number): void {
+    if (tenantId === '' || tenantId === subject) {
       this.#changedAt.set(subject, now);
       return;
     }
-    if (this.#holderOf.get(subject) !== holder) this.#leave(subject);
-    const things = this.#thingsOf.get(holder) ?? new Set();
-    if (things.size >= maxChangesOfHolder && !things.has(subject)) {
+    if (this.#tenantOf.get(subject) !== tenantId) this.#leave(subject);
+    const things = this.#thingsOf.get(tenantId) ?? new Set();
+    if (things.size >= maxChangesOfTenant && !things.has(subject)) {
       for (const thing of things) this.#changedAt.delete(thing);
-      this.#changedAt.set(holder, now);
+      this.#changedAt.set(tenantId, now);
       return;
     }
-    this.#thingsOf.set(holder, things.add(subject));
-    this.#holderOf.set(subject, holder);
+    this.#thingsOf.set(tenantId, things.add(subject));
+    this.#tenantOf.set(subject, tenantId);
     this.#changedAt.set(subject, now);
   }
 
   /** A thing is not remembered any more. */
   #leave(subject: string): void {
-    const holder = this.#holderOf.get(subject);
-    if (holder === undefined) return;
-    this.#holderOf.delete(subject);
-    const things = this.#thingsOf.get(holder);
+    const tenantId = this.#tenantOf.get(subject);
+    if (tenantId === undefined) return;
+    this.#tenantOf.delete(subject);
+    const things = this.#thingsOf.get(tenantId);
     things?.delete(subject);
-    if (things?.size === 0) this.#thingsOf.delete(holder);
+    if (things?.size === 0) this.#thingsOf.delete(tenantId);
   }
 }

@@ -8,14 +8,7 @@ const deadlineMs = 1_000;
 /** Follows the changes of keys and tenants, from the start of the service to its stop. */
 export function followTenants(shell: Shell, tenant: RpcClient<TenantServiceClient>): ChangeWatch {
   const changes = new ChangeWatch({
-    list: async (position) => {
-      const { tenantIds: holders, ...listed } = await tenant.call(
-        'listChanges',
-        { position },
-        { deadlineMs },
-      );
-      return { ...listed, holders };
-    },
+    list: (position) => tenant.call('listChanges', { position }, { deadlineMs }),
   });
   shell.add(changes);
   return changes;
