@@ -38,7 +38,7 @@ export class BoundedItems<Item> {
 
 /**
  * Builds a page. Lists are sorted from the newest id to the oldest, and a cursor is the last id returned, so inserts
- * never shift a page. `read` comes from `readPage` for rows of any size; otherwise it is an array of up to `limit + 1`
+ * never shift a page; `cursorOf` makes those of lists in another order. `read` comes from `readPage` for rows of any size; otherwise it is an array of up to `limit + 1`
  * rows, of which the extra row only shows whether more rows follow. A page ends before `limit` when its JSON would
  * exceed `pageBytes`.
  */
@@ -46,6 +46,7 @@ export function pageOf<Row extends { id: string }, Item>(
   read: PageRows<Row> | Row[],
   limit: number,
   show: (row: Row) => Item,
+  cursorOf = ({ id }: Row): string => encodeCursor(id),
 ): Page<Item> {
   const { rows, more } = Array.isArray(read)
     ? { rows: read.slice(0, limit), more: read.length > limit }
@@ -57,7 +58,7 @@ export function pageOf<Row extends { id: string }, Item>(
   return {
     data: bounded.items,
     has_more: hasMore,
-    next_cursor: hasMore && last !== undefined ? encodeCursor(last.id) : null,
+    next_cursor: hasMore && last !== undefined ? cursorOf(last) : null,
   };
 }
 
@@ -87,7 +88,10 @@ export function decodeCursor(cursor: string | undefined): string | null {
   } catch {
     // Not a valid cursor: throws below.
   }
-  throw new AppError('invalid_cursor', 'Invalid cursor: use the next_cursor of a previous response.', {
-    param: 'cursor',
-  });
+  throw invalidCursor();
+}
+
+export function invalidCursor(cause?: unknown): AppError {
+  const message = 'Invalid cursor: use the next_cursor of a previous response.';
+  return new AppError('invalid_cursor', message, { param: 'cursor', cause });
 }

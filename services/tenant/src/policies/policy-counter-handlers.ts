@@ -5,9 +5,8 @@ import type {
   PolicyCounter,
 } from '@gatehouse/contract/policy-counters';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
-import { BoundedItems } from '@gatehouse/http/pagination';
+import { invalidCursor, pageOf } from '@gatehouse/http/pagination';
 import { orNotFound } from '@gatehouse/http/resource';
-import { AppError } from '@gatehouse/kit/errors';
 import { usdOf } from '@gatehouse/kit/money';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { z } from 'zod';
@@ -36,36 +35,27 @@ export function policyCounterHandlers({
       const { tenantId } = tenantOf(call);
       const name = { tenantId, idOrName: call.params['policy'] ?? '' };
       const policy = orNotFound(await withTenant(app, tenantId, (db) => findPolicy(db, name)), 'policy');
-      const counters = await listCounters({ tenantId, policy }, pageOf(call));
-      return pageReply(call, counters, (counter) => showCounter(policy, counter));
+      const counters = await listCounters({ tenantId, policy }, pageIn(call));
+      return {
+        body: pageOf(counters, call.query.limit, (counter) => showCounter(policy, counter), cursorOf),
+      };
     },
 
     'owner.policies.counters.list': async (call: OwnerList) => {
       const name = { tenantId: null, idOrName: call.params['policy'] ?? '' };
       const policy = orNotFound(await findPolicy(system, name), 'policy');
       const { tenant_id: tenantId = null } = call.query;
-      const counters = await listCounters({ tenantId, policy }, pageOf(call));
-      return pageReply(call, counters, (counter) => showOwnerCounter(policy, counter));
+      const counters = await listCounters({ tenantId, policy }, pageIn(call));
+      return {
+        body: pageOf(counters, call.query.limit, (counter) => showOwnerCounter(policy, counter), cursorOf),
+      };
     },
   };
 }
 
-function pageOf({ query }: List): CounterPage {
+function pageIn({ query }: List): CounterPage {
   const { q = null, sort = 'spent', limit, cursor } = query;
   return { q, sort, limit, after: cursor === undefined ? null : placeIn(cursor) };
-}
-
-/** `counters`: one more than a page if there are more. */
-function pageReply<View extends object>(
-  { query: { limit } }: List,
-  counters: readonly ListedCounter[],
-  show: (counter: ListedCounter) => View,
-) {
-  const rows = counters.slice(0, limit);
-  const items = new BoundedItems<View>();
-  const last = rows[items.addAll(rows, show) - 1];
-  const hasMore = last !== undefined && counters.at(-1) !== last;
-  return { body: { data: items.items, has_more: hasMore, next_cursor: hasMore ? cursorOf(last) : null } };
 }
 
 function showOwnerCounter(policy: Policy, counter: ListedCounter): OwnerPolicyCounter {
@@ -111,7 +101,6 @@ function placeIn(cursor: string): CounterPlace {
   try {
     return place.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')));
   } catch (error) {
-    const message = 'Invalid cursor: use the next_cursor of a previous response.';
-    throw new AppError('invalid_cursor', message, { param: 'cursor', cause: error });
+    throw invalidCursor(error);
   }
 }
