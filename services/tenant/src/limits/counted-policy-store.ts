@@ -21,16 +21,18 @@ interface PolicyRow {
   calendar: CalendarRow[];
 }
 
-/**
- * Joins the group `counted` of a counter, by the id in its value, and the override `o` in force for its value. `p`: the
- * policy.
- */
-export function overrideJoin(counter: string): string {
+/** Joins the group `counted` of a counter, by the id in its value. `p`: the policy. */
+export function groupJoin(counter: string): string {
   return `left join lateral (
        select name, folded from tenant.groups
        where p.per = 'group' and tenant_id = p.tenant_id
          and id = case when ${counter}.value ~ '^[0-9a-f-]{36}$' then ${counter}.value::uuid end limit 1
-     ) as counted on true left join lateral (
+     ) as counted on true`;
+}
+
+/** Joins the group as well, and the override `o` in force for the value of a counter. */
+export function overrideJoin(counter: string): string {
+  return `${groupJoin(counter)} left join lateral (
        select amounts from tenant.policy_overrides
        where policy_id = ${counter}.policy_id and value = coalesce(counted.folded collate "default", ${counter}.value)
          and (until is null or until > clock_timestamp())

@@ -1,5 +1,6 @@
 import { inTenantOrder, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
+import { groupJoin } from '../limits/counted-policy-store.ts';
 import { setResources } from '../limits/leases.ts';
 import { findHeld } from '../limits/limit-store.ts';
 import type { CounterPage, CountersOf, ListedCounter } from './listed-counter.ts';
@@ -30,26 +31,22 @@ export class PolicyCounterListSystemStore extends Store {
       const { q, sort, after, limit } = page;
       const rows = await db.all<StoredCounter>(
         `with policy as materialized (
-           select per, date_trunc('milliseconds', counts_since) as counts_since, budget is not null as has_budget,
+           select per, tenant_id, date_trunc('milliseconds', counts_since) as counts_since, budget is not null as has_budget,
              round((budget ->> 'usd')::numeric * 1e12) as amount
            from tenant.policies where id = $2
          ), has_group_overrides as materialized (
            select (select per from policy) = 'user' and exists (
              select from tenant.policy_overrides where policy_id = $2 and starts_with(value, 'group:')) as it
          ), live as materialized (
-           select distinct on (c.id) c.id, c.tenant_id, c.value as counted, coalesce(g.name, c.value) as value,
-             coalesce(g.folded collate "default", c.value) as overridden, c.user_id,
+           select distinct on (c.id) c.id, c.tenant_id, c.value as counted, coalesce(counted.name, c.value) as value,
+             coalesce(counted.folded collate "default", c.value) as overridden, c.user_id,
              case when p.has_budget then greatest(0, c.used) end as used, p.amount,
              case when p.has_budget then c.window_start end as starts_at,
              case when p.has_budget then c.window_end end as ends_at
            from policy p join tenant.policy_counters c on (c.resource = 'budget') = p.has_budget
-           left join lateral (
-             select name, folded from tenant.groups
-             where p.per = 'group' and tenant_id = c.tenant_id
-               and id = case when c.value ~ '^[0-9a-f-]{36}$' then c.value::uuid end limit 1
-           ) as g on true
+           ${groupJoin('c')}
            where c.policy_id = $2 and ($1::uuid is null or c.tenant_id = $1)
-             and ($3::text is null or starts_with(lower(coalesce(g.name, c.value)), lower($3)))
+             and ($3::text is null or starts_with(lower(coalesce(counted.name, c.value)), lower($3)))
              and (not p.has_budget or c.window_start >= p.counts_since
                and (c.window_end is null or c.window_end > clock_timestamp()))
            order by c.id, c.window_start desc
