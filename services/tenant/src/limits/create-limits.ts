@@ -7,7 +7,6 @@ import { LeaseSystemStore } from './lease-system-store.ts';
 import { budgetHandlers } from './owner-budget-handlers.ts';
 import { oldSpend } from './budget-spend-store.ts';
 import { BudgetSystemStore } from './budget-system-store.ts';
-import { agentKeyOf } from './agent-key-client.ts';
 import type { FindPolicyLimits } from './caller-limits.ts';
 import { limitHandlers } from './limit-handlers.ts';
 import { LimitStore } from './limit-store.ts';
@@ -15,6 +14,7 @@ import { LimitSystemStore, oldSettlements } from './limit-system-store.ts';
 import { CounterSystemStore } from './counter-system-store.ts';
 import { memoryUsageOf } from './memory-usage-client.ts';
 import { settle } from './settle-rpc.ts';
+import { describeAgents } from '../shared/agents-client.ts';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
 /** Limits and budgets: leases to replicas of chat, and what is left. */
@@ -31,7 +31,7 @@ export function createLimits({ log }: Shell, base: BaseDependencies, findPolicyL
         store: new LimitStore(base.app),
         findPolicyLimits,
         findMemoryUsage: memoryUsageOf(base.memory),
-        findAgentKey: agentKeyOf(base.agent),
+        describeAgents: describeAgents(base.agent),
       }),
       ...budgetHandlers(new BudgetSystemStore(base.system)),
     },

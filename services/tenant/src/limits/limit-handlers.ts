@@ -3,8 +3,8 @@ import type { Call, Handler } from '@gatehouse/http/app';
 import { isTenantPrincipal, type TenantPrincipal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 import type { RunFacts } from '@gatehouse/kit/policy-matching';
+import type { DescribeAgents } from '../shared/agents-client.ts';
 import type { z } from 'zod';
-import type { FindAgentKey } from './agent-key-client.ts';
 import { showLimit, tightest, type CallerLimit, type FindPolicyLimits } from './caller-limits.ts';
 import { setResources, type SetResource } from './leases.ts';
 import type { MemoryAmounts } from './stored-limits.ts';
@@ -17,7 +17,7 @@ export interface LimitDependencies {
   store: LimitStore;
   findPolicyLimits: FindPolicyLimits;
   findMemoryUsage: FindMemoryUsage;
-  findAgentKey: FindAgentKey;
+  describeAgents: DescribeAgents;
 }
 
 /** `GET /v1/limits`: the limits of the caller's next request, or of another's, and how much of each is used. */
@@ -25,7 +25,7 @@ export function limitHandlers({
   store,
   findPolicyLimits,
   findMemoryUsage,
-  findAgentKey,
+  describeAgents,
 }: LimitDependencies): Record<string, Handler> {
   return {
     'limits.get': async (call: Get) => {
@@ -35,8 +35,9 @@ export function limitHandlers({
       if (Object.keys(query).length > 0 && !principal.scopes.includes('policies.write'))
         throw new AppError('scope_missing', 'The API key lacks the scope policies.write.');
       const { tenantId } = principal;
-      const agentKey = query.agent_id === undefined ? '' : await findAgentKey(tenantId, query.agent_id, call);
-      const facts = factsOf(principal, query, agentKey);
+      const { agent_id: agentId } = query;
+      const [agent] = agentId === undefined ? [] : await describeAgents(tenantId, { ids: [agentId] }, call);
+      const facts = factsOf(principal, query, agent?.key ?? '');
       const [{ limits, memoryLimits, timezone }, policyLimits, memoryUse] = await Promise.all([
         store.find(tenantId, facts.apiKeyId === null ? [] : [facts.apiKeyId]),
         findPolicyLimits(tenantId, { facts, model: query.model ?? null }),

@@ -23,7 +23,7 @@ import type { z } from 'zod';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
 import { lookUpUserIds } from '../shared/user-names-store.ts';
 import { findGroupId } from '../users/group-store.ts';
-import { findAgentIds } from './agent-ids-client.ts';
+import { describeAgents } from '../shared/agents-client.ts';
 import {
   checkOverride,
   countedValue,
@@ -93,7 +93,7 @@ export function policyHandlers({
 }: Pick<BaseDependencies, 'app' | 'system' | 'changes' | 'keyRing' | 'agent'> & {
   preview: PreviewPolicy;
 }): Record<string, Handler> {
-  const agentIds = findAgentIds(agent);
+  const describe = describeAgents(agent);
   return {
     ...handlersOf('policies', changes, {
       ...{ keyRing, most: maxPolicies.ofTenant },
@@ -112,7 +112,8 @@ export function policyHandlers({
       idsOf: async (call, { users, agents }) => {
         const { tenantId } = tenantOf(call);
         const keys = [...new Set(agents.map((key) => key.toLowerCase()))];
-        const byKey = await agentIds(tenantId, keys, call);
+        const known = await describe(tenantId, { keys }, call);
+        const byKey = new Map(known.map(({ id, key }) => [key, id]));
         return {
           users: await withTenant(app, tenantId, (db) => lookUpUserIds(db, tenantId, users)),
           agents: (key) => byKey.get(key.toLowerCase()) ?? key,

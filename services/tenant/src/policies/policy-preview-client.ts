@@ -8,6 +8,7 @@ import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import type { AnalyticsServiceClient, RunGroup } from '@gatehouse/proto/analytics/v1/analytics';
 import { previewDays, previewMs } from '../bounds.ts';
+import { describeAgents } from '../shared/agents-client.ts';
 import { PreviewSums, propertiesFor } from './policy-preview.ts';
 import { findBudgetZone } from './policy-store.ts';
 
@@ -28,6 +29,7 @@ interface PreviewDependencies {
 const matchedAtOnce = 100;
 
 export function previewPolicy({ app, analytics, agent }: PreviewDependencies): PreviewPolicy {
+  const describe = describeAgents(agent);
   return async (tenantId, policy, { requestId, trace, log }) => {
     const context = { deadlineMs: previewMs, requestId, trace };
     const period = policy.budget?.period;
@@ -39,9 +41,7 @@ export function previewPolicy({ app, analytics, agent }: PreviewDependencies): P
       };
       const { groups, truncated } = await analytics.call('groupRuns', request, context);
       const ids = policy.select.agents.length === 0 ? [] : agentsOf(groups);
-      const some = { tenantId, ids: ids.slice(0, maxDescribedIds), keys: [], onlyVisible: false, userId: '' };
-      const { agents } =
-        ids.length === 0 ? { agents: [] } : await agent.call('describeAgents', some, context);
+      const agents = await describe(tenantId, { ids: ids.slice(0, maxDescribedIds) }, context);
       const sums = new PreviewSums(policy, new Map(agents.map(({ id, key }) => [id, key])));
       for (let from = 0; from < groups.length; from += matchedAtOnce)
         await runCooperatively(tenantId, () => {
