@@ -299,6 +299,9 @@ describe('the alerts of a policy', () => {
     await call('POST', `${policy.id}/reset`, {}, own.admin);
     await spend(1_000n);
     expect(await percents()).toEqual([100, 100]);
+    const { id, name } = policyIn({ body: policy });
+    for (const { data } of service.others.alertsOf(own.id, 'budget.threshold'))
+      expect(data).toMatchObject({ subject_id: id, policy: name, value: null });
   });
 
   it('are sent at its percentages, once in a window, by the amount of the value', async () => {

@@ -11,7 +11,8 @@ interface SpentCounter {
   id: string;
   policyId: string;
   policy: string;
-  value: string;
+  /** Null for a policy with one counter. */
+  value: string | null;
   alerts: number[];
   limits: PolicyLimits;
   budget: PolicyBudget;
@@ -32,7 +33,7 @@ export async function publishCounterThresholds(
 ): Promise<NewAlert[]> {
   const counters = await db.all<SpentCounter>(
     `select c.id, p.id as "policyId", case when p.tenant_id is null then 'owner:' || p.name else p.name end as policy,
-       coalesce(counted.name, c.value) as value, p.alerts, p.limits, p.budget, o.amounts as "valueOverride", c.used::text,
+       case when p.per is not null then coalesce(counted.name, c.value) end as value, p.alerts, p.limits, p.budget, o.amounts as "valueOverride", c.used::text,
        c.published_percent as "publishedPercent", ${milliseconds('c.window_start')} as "windowStart"
      from tenant.policy_counters c join tenant.policies p on p.id = c.policy_id
      ${overrideJoin('c')}

@@ -172,7 +172,10 @@ function thresholdReached(
       ...{ before: null, after: amounts },
     },
     alerts: [
-      { id: newId(), tenant_id: tenantId, type: 'budget.threshold', data },
+      {
+        ...{ id: newId(), tenant_id: tenantId, type: 'budget.threshold' },
+        data: { ...data, policy: null, value: null },
+      },
       {
         ...{ id: newId(), tenant_id: null, type: 'tenant.budget_threshold' },
         data: { tenant_id: tenantId, ...data },
