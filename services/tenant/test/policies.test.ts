@@ -304,15 +304,20 @@ describe('the alerts of a policy', () => {
       expect(data).toMatchObject({ subject_id: id, policy: name, value: null });
   });
 
-  it('are sent at its percentages, once in a window, by the amount of the value', async () => {
+  it('are sent at its percentages, once in a window, by the amount of the value or its groups', async () => {
     const own = await service.makeTenant();
     const budget = { usd: '0.000000001', period: 'year' };
-    const overrides = { grace: { budget_usd: '0.00000001' } };
+    const overrides = { grace: { budget_usd: '0.00000001' }, 'group:eng': { budget_usd: '0.00000001' } };
     const { body: policy } = await create({ per: 'user', budget, overrides, alerts: [10, 95] }, own.admin);
+    for (const [name, groups] of [
+      ['bob', ['Eng', 'Ops']],
+      ['ada', ['Ops']],
+    ] as const)
+      await service.call('PUT', `/v1/users/${name}`, { as: own.admin, body: { groups } });
     const replica = new Replica(service);
-    for (const value of ['ada', 'grace']) {
+    for (const value of ['ada', 'grace', 'bob']) {
       const subjectId = newId();
-      const ask = { subjectId, policyId: policy.id, value, resource: Resource.BUDGET };
+      const ask = { subjectId, policyId: policy.id, value, userId: value, resource: Resource.BUDGET };
       const [grant] = await replica.leaseTogether(own.id, [ask], [{ 0: 500n }]);
       if (grant === undefined) throw new Error('no grant');
       const charges = [{ subjectId, windowStart: grant.windowStart }];

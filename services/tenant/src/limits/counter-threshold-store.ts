@@ -17,14 +17,15 @@ interface SpentCounter {
   limits: PolicyLimits;
   budget: PolicyBudget;
   valueOverride: OverrideAmounts | null;
+  groupOverrides: OverrideAmounts[];
   windowStart: number;
   used: string;
   publishedPercent: number;
 }
 
 /**
- * The alerts for budgets of policies at their percentages, each once in a window, which are noted as published. Overrides
- * of groups do not count: the groups of a settled run are not known. The caller has locked the rows.
+ * The alerts for budgets of policies at their percentages, each once in a window, which are noted as published. The groups
+ * of a user are the present ones: those of a settled run are not known. The caller has locked the rows.
  */
 export async function publishCounterThresholds(
   db: Queryable,
@@ -33,17 +34,26 @@ export async function publishCounterThresholds(
 ): Promise<NewAlert[]> {
   const counters = await db.all<SpentCounter>(
     `select c.id, p.id as "policyId", case when p.tenant_id is null then 'owner:' || p.name else p.name end as policy,
-       case when p.per is not null then coalesce(counted.name, c.value) end as value, p.alerts, p.limits, p.budget, o.amounts as "valueOverride", c.used::text,
+       case when p.per is not null then coalesce(counted.name, c.value) end as value, p.alerts, p.limits, p.budget,
+       o.amounts as "valueOverride", coalesce(of_groups.amounts, '[]') as "groupOverrides", c.used::text,
        c.published_percent as "publishedPercent", ${milliseconds('c.window_start')} as "windowStart"
      from tenant.policy_counters c join tenant.policies p on p.id = c.policy_id
-     ${overrideJoin('c')}
+     ${overrideJoin('c')} left join lateral (
+       select jsonb_agg(amounts) as amounts from tenant.policy_overrides
+       where policy_id = c.policy_id and (until is null or until > clock_timestamp()) and p.per = 'user'
+         and value = any (array (
+           select 'group:' || g.folded collate "default" from tenant.user_names n
+           join tenant.group_members m on m.person_id = n.person_id
+           join tenant.groups g on g.id = m.group_id
+           where n.tenant_id = c.tenant_id and n.folded = lower(c.user_id)))
+     ) as of_groups on true
      where c.id = any ($1::uuid[]) and c.resource = 'budget' and p.budget is not null
        and (c.window_end is null or c.window_end > clock_timestamp())
        and c.window_start >= date_trunc('milliseconds', p.counts_since)`,
     [counterIds],
   );
   const reached = counters.flatMap((counter) => {
-    const { budget: limit } = amountsOf({ ...counter, enforce: true, groupOverrides: [] });
+    const { budget: limit } = amountsOf({ ...counter, enforce: true });
     const used = BigInt(counter.used);
     if (limit === null || limit <= 0n) return [];
     const percents = counter.alerts.filter(
