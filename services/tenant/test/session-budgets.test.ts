@@ -6,6 +6,7 @@ import { sessionBudgetPolicy, sessionBudgetPolicyId } from '@gatehouse/kit/sessi
 import { createPool } from '@gatehouse/pg/pool';
 import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
 import { CounterSystemStore } from '../src/limits/counter-system-store.ts';
+import { eventually } from '@gatehouse/test/eventually';
 import { Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
@@ -88,6 +89,23 @@ describe('the budget of a session', () => {
     await replica.settle([{ ...settlementOf(tenant, replica, grant, 250n), charges }]);
     await replica.leaseTogether(tenant.id, [{ ...askOf('s'), windowStart: grant.windowStart }], []);
     expect(await take(askOf('s'), 1n)).toMatchObject({ spent: 250n, granted: 1n, remaining: 749n });
+  });
+
+  it('has events at its percentages, once each', async () => {
+    const replica = new Replica(service);
+    const grant = await take(askOf('s', 1_000n), 900n, replica);
+    const charges = [{ subjectId: askOf('s').subjectId ?? '', windowStart: grant.windowStart }];
+    for (const cost of [400n, 150n, 100n, 350n])
+      await replica.settle([{ ...settlementOf(tenant, replica, grant, cost), charges }]);
+    await eventually(() => {
+      const alerts = service.others.alertsOf(tenant.id, 'budget.threshold').map(({ data }) => data);
+      expect(alerts.map((data) => data['percent'])).toEqual([50, 80, 100]);
+      expect(alerts[0]).toEqual({
+        ...{ subject_type: 'policy', subject_id: sessionBudgetPolicyId, policy: 'session-budget' },
+        ...{ value: 'user:ada/s', percent: 50, used_usd: '0.000000000550', budget_usd: '0.000000001000' },
+        window_start: new Date(Number(grant.windowStart)).toISOString(),
+      });
+    });
   });
 
   it('is known to the settings of the tenant from the first one on, and changes them once', async () => {
