@@ -75,6 +75,15 @@ describe('the preview of a policy', () => {
     ]);
   });
 
+  it('names groups as runs do, and counts each in any case', () => {
+    const policy = policyOf({
+      ...{ per: 'group', select: { ...policyOf().select, groups: ['eng'] } },
+      overrides: { eng: { budget_usd: '20', until: null, note: null } },
+    });
+    const groups = ['Eng', 'ENG'].map((name) => runsOf('ada', 15, { groups: [name] }));
+    expect(valuesOver(policy, groups)).toEqual([['Eng', 30]]);
+  });
+
   it('has one value for a policy with one counter, and none without a budget', () => {
     const groups = [runsOf('ada', 6), runsOf('bob', 6)];
     expect(valuesOver(policyOf({ per: null }), groups)).toEqual([[null, 12]]);

@@ -78,18 +78,18 @@ export class PreviewSums {
 
   /** The result. `isCut`: whether not all runs were added. */
   preview(isCut: boolean): PolicyPreview {
-    const byValue = new Map<string, { value: string; spent: bigint; budget: bigint }>();
+    const byValue = new Map<string, { label: string; spent: bigint; budget: bigint }>();
     for (const { counter, spent } of this.#windows.values()) {
       const budget = this.#budgetOf(counter);
-      const { value } = counter;
+      const { value, label } = counter;
       if (budget !== null && spent > budget && spent > (byValue.get(value)?.spent ?? -1n))
-        byValue.set(value, { value, spent, budget });
+        byValue.set(value, { label, spent, budget });
     }
     const over = [...byValue.values()].toSorted((a, b) => (a.spent > b.spent ? -1 : 1));
     return {
       runs: Number(this.#runs),
-      values_over: over.slice(0, maxPreviewedValues).map(({ value, spent, budget }) => ({
-        value: this.#policy.per === null ? null : value,
+      values_over: over.slice(0, maxPreviewedValues).map(({ label, spent, budget }) => ({
+        value: this.#policy.per === null ? null : label,
         ...{ spent_usd: usdOf(spent), budget_usd: usdOf(budget) },
       })),
       truncated: isCut || over.length > maxPreviewedValues,
