@@ -174,7 +174,7 @@ export const policyPreview = z
     truncated: z.boolean().describe('Whether runs or values are left out'),
   })
   .nullable()
-  .describe('`null` while runs cannot be read');
+  .describe('`null` while runs cannot be read, and for policies of the operator');
 export type PolicyPreview = z.output<typeof policyPreview>;
 
 const ownerSelectFields = pick(selectFields, 'agents', 'api_keys', 'models');
@@ -269,17 +269,15 @@ interface Audience {
   path: `/${string}`;
   access: Access;
   shapes: { one: z.ZodType; list: z.ZodType; create: z.ZodType; patch: z.ZodType };
-  /** Members of a dry run alone. */
-  onlyInDryRun?: z.ZodRawShape;
   example: Readonly<Record<string, unknown>> & { name: string };
 }
 
 /** The same routes for a tenant and for the owner. */
 function routesOf(audience: Audience): Route[] {
-  const { prefix, path, access, shapes, example: one, onlyInDryRun } = audience;
+  const { prefix, path, access, shapes, example: one } = audience;
   const route = routesWith({ service: 'tenant', access });
   const params = { policy: one.name };
-  const preview = onlyInDryRun === undefined ? {} : { onlyInDryRun };
+  const onlyInDryRun = { preview: policyPreview };
   return [
     route(`${prefix}.list`, `GET ${path}`, {
       query: listPolicies,
@@ -292,7 +290,7 @@ function routesOf(audience: Audience): Route[] {
       body: shapes.create,
       response: created(shapes.one),
       nullInDryRun: ['id'],
-      ...preview,
+      onlyInDryRun,
       summary: 'Create a policy',
       description:
         'Holds within 5 seconds for runs that begin then, beside the limits and the budget of the tenant and of the key.',
@@ -312,7 +310,7 @@ function routesOf(audience: Audience): Route[] {
     route(`${prefix}.patch`, `PATCH ${path}/{policy}`, {
       body: shapes.patch,
       response: ok(shapes.one),
-      ...preview,
+      onlyInDryRun,
       summary: 'Change a policy',
       description:
         '`per` and the period of the budget never change. A new amount counts what the window has spent; with another `select` the policy counts from now on. Runs under way stay in the policies that matched when they began.',
@@ -381,7 +379,6 @@ export const routes: readonly Route[] = [
   ...routesOf({
     ...{ prefix: 'policies', path: '/v1/policies', access: scope('policies.write') },
     ...{ shapes: { one: policy, list: policyList, create: createPolicy, patch: patchPolicy }, example },
-    onlyInDryRun: { preview: policyPreview },
   }),
   ...routesOf({
     ...{ prefix: 'owner.policies', path: '/internal/v1/owner/policies', access: owner },

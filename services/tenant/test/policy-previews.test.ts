@@ -59,4 +59,17 @@ describe('a dry run of a policy', () => {
     const { status, body } = await send('POST', '/v1/policies?dry_run=true', people);
     expect([status, body]).toMatchObject([201, { preview: null }]);
   });
+
+  it('of the owner shows null', async () => {
+    const path = '/internal/v1/owner/policies';
+    const body = { name: 'previewed', per: 'model' };
+    const dry = await service.call('POST', `${path}?dry_run=true`, { body });
+    expect([dry.status, dry.body]).toMatchObject([201, { preview: null }]);
+    expect((await service.call('POST', path, { body })).body).not.toHaveProperty('preview');
+    const change = await service.call('PATCH', `${path}/previewed?dry_run=true`, {
+      body: { enabled: false },
+    });
+    expect([change.status, change.body]).toMatchObject([200, { enabled: false, preview: null }]);
+    await service.call('DELETE', `${path}/previewed`);
+  });
 });

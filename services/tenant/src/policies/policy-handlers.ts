@@ -8,6 +8,7 @@ import {
   type PatchOwnerPolicy,
   type PatchPolicy,
   type Policy as PolicyBody,
+  type PolicyPreview,
   type PutPolicyOverride,
   type ResetPolicy,
 } from '@gatehouse/contract/policies';
@@ -75,8 +76,8 @@ interface PolicyAudience {
   /** Null for the owner. */
   tenantIdOf: (call: Call) => string | null;
   show: (policy: PolicyWithOverrides) => object;
-  /** The reply to a change, with the preview of a dry run. */
-  previewed: (call: Call, reply: Reply) => Promise<Reply>;
+  /** The preview of a policy as `show` has made it. */
+  preview: (call: Call, policy: object) => Promise<PolicyPreview>;
   read: <Result>(call: Call, work: (db: Queryable) => Promise<Result>) => Promise<Result>;
   /** Finds ids by the names of users and agents in a request. */
   idsOf: (call: Call, names: PolicyNames) => Promise<PolicyIds>;
@@ -99,15 +100,8 @@ export function policyHandlers({
       ...{ keyRing, most: maxPolicies.ofTenant },
       tenantIdOf: (call) => tenantOf(call).tenantId,
       show: showPolicy,
-      previewed: async (call, reply) => {
-        if (!call.dryRun) return reply;
-        // `showPolicy` has made the body.
-        const policy = reply.body as PolicyBody;
-        return {
-          ...reply,
-          body: { ...policy, preview: await preview(tenantOf(call).tenantId, policy, call) },
-        };
-      },
+      // `showPolicy` has made it.
+      preview: (call, policy) => preview(tenantOf(call).tenantId, policy as PolicyBody, call),
       read: (call, work) => withTenant(app, tenantOf(call).tenantId, work),
       idsOf: async (call, { users, agents }) => {
         const { tenantId } = tenantOf(call);
@@ -124,7 +118,8 @@ export function policyHandlers({
       ...{ keyRing, most: maxPolicies.ofOwner },
       tenantIdOf: () => null,
       show: showOwnerPolicy,
-      previewed: (_call, reply) => Promise.resolve(reply),
+      // Runs of many tenants are not added up.
+      preview: () => Promise.resolve(null),
       read: (_call, work) => work(system),
       // Users and agents are those of many tenants.
       idsOf: () => Promise.resolve(namesAreIds),
@@ -144,7 +139,7 @@ function handlersOf(prefix: string, changes: Changes, holder: PolicyAudience): R
 function handlersOfAll(
   prefix: string,
   changes: Changes,
-  { keyRing, most, tenantIdOf, show, read, idsOf, previewed }: PolicyAudience,
+  { keyRing, most, tenantIdOf, show, read, idsOf, preview }: PolicyAudience,
 ): Record<string, Handler> {
   return {
     [`${prefix}.list`]: (call: List) =>
@@ -167,13 +162,13 @@ function handlersOfAll(
           changes: [{ action: 'policy.created', id, before: null, after: body }],
         };
       });
-      return previewed(call, reply);
+      return previewed(call, reply, preview);
     },
   };
 }
 
 function handlersOfOne(prefix: string, changes: Changes, holder: PolicyAudience): Record<string, Handler> {
-  const { tenantIdOf, show, read, previewed } = holder;
+  const { tenantIdOf, show, read, preview } = holder;
   const nameOf = (call: Call): PolicyName => nameIn(call, tenantIdOf);
   return {
     [`${prefix}.get`]: async (call: Call) => {
@@ -200,7 +195,7 @@ function handlersOfOne(prefix: string, changes: Changes, holder: PolicyAudience)
           changes: [{ action: 'policy.updated', id: after.id, before: show(before), after: body }],
         };
       });
-      return previewed(call, reply);
+      return previewed(call, reply, preview);
     },
 
     [`${prefix}.delete`]: async (call: Call) =>
@@ -272,6 +267,12 @@ function resetHandlers(prefix: string, changes: Changes, holder: PolicyAudience)
       });
     },
   };
+}
+
+/** The reply to a change, with the preview of a dry run. */
+async function previewed(call: Call, reply: Reply, preview: PolicyAudience['preview']): Promise<Reply> {
+  if (!call.dryRun || typeof reply.body !== 'object' || reply.body === null) return reply;
+  return { ...reply, body: { ...reply.body, preview: await preview(call, reply.body) } };
 }
 
 /** The ids of the names in a request about an existing policy. */
