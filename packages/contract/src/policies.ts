@@ -113,7 +113,7 @@ export const policyOverride = z.strictObject({
 });
 export type PolicyOverride = z.output<typeof policyOverride>;
 
-/** A value of `per`, or `group:<name>` for the users of a group. */
+/** A value of `per`, of a session with its user or key; or `group:<name>` for the users of a group. */
 export const overrideValue = storableText(1, 512);
 
 const alerts = setOf(z.int().min(1).max(100))
@@ -234,7 +234,9 @@ export const patchOwnerPolicy = z
 export type PatchOwnerPolicy = z.output<typeof patchOwnerPolicy>;
 
 export const resetPolicy = z.strictObject({
-  value: overrideValue.optional().describe('The value of `per` with the counter. Absent: all counters'),
+  value: overrideValue
+    .optional()
+    .describe('The value of `per` with the counter, as in the list of counters. Absent: all counters'),
 });
 export type ResetPolicy = z.output<typeof resetPolicy>;
 
@@ -357,7 +359,7 @@ function counterRoutesOf({ prefix, path, access, shapes, example: one }: Audienc
       response: ok(policyOverride),
       summary: 'Set the amounts of one value',
       description:
-        "A value of the policy's `per`, or `group:<name>` where that is `user`. A user's own override counts before those of groups; of several groups, the largest amount.",
+        "A value of the policy's `per`, or `group:<name>` where that is `user`. A session is `user:<encoded user_id>/<session id>`, or without a user `key:<key id>/<session id>`. A user's own override counts before those of groups; of several groups, the largest amount.",
       examples: {
         user: {
           summary: 'More for one user, for two months',

@@ -68,6 +68,7 @@ describe('a policy', () => {
     ['five stars', { select: { models: ['gpt-*', '*a*b*c*d*'] } }, 'select.models[1]'],
     ['overrides of no values', { overrides: { ada: {} } }, 'overrides'],
     ['a budget without a period', { per: 'user', overrides: { ada: { budget_usd: '1' } } }, 'overrides'],
+    ['a session without its user', { per: 'session', overrides: { 'refactoring-1': {} } }, 'overrides'],
     ['an alert beyond the budget', { alerts: [101] }, 'alerts[0]'],
   ])('with %s is refused', async (_name, body, param) => {
     expect(await create(body)).toMatchObject({ status: 400, body: { error: { param } } });
@@ -206,6 +207,20 @@ describe('overrides', () => {
     expect(await call('PATCH', policy.id, { overrides: twice })).toMatchObject(refused);
     const ofUsers = policyIn(await create({ per: 'user', overrides: users }));
     expect(Object.keys(ofUsers.overrides).toSorted()).toEqual(['Ada', 'group:eng']);
+  });
+
+  it('name a session with its user or key, and resets too', async () => {
+    const { id } = policyIn(await create({ per: 'session' }));
+    const answers = async (value: string) => [
+      await call('PUT', `${id}/overrides/${encodeURIComponent(value)}`, {}),
+      await call('POST', `${id}/reset`, { value }),
+    ];
+    const known = ['user:ada%40corp.example/a/b', `key:${newId()}/s`, `sha256:${'a'.repeat(64)}`, newId()];
+    for (const value of known)
+      expect((await answers(value)).map(({ status }) => status)).toEqual([200, 200]);
+    for (const value of ['refactoring-1', 'user:ada', 'user:ada/', 'user:ada@corp.example/s', 'key:x/s'])
+      for (const answer of await answers(value))
+        expect(answer).toMatchObject({ status: 400, body: { error: { param: 'value' } } });
   });
 
   it('of a policy are 10,000 at most, and a page ends before it has more', async () => {

@@ -166,7 +166,7 @@ export function checkOverride(
   { value, limits, budget_usd: usd }: { value: string } & Pick<PutPolicyOverride, 'limits' | 'budget_usd'>,
   param: string,
 ): void {
-  if (per === null) throw invalid(param, 'the policy has one counter, without values to override');
+  checkValue(per, value, param);
   if (value === '' || value === groupPrefix) throw invalid(param, 'must name a value');
   if (budget === null && typeof usd === 'string')
     throw invalid(param, 'the policy has no budget, and so no period');
@@ -174,10 +174,20 @@ export function checkOverride(
     throw invalid(param, 'a policy that refuses nothing has no limits');
 }
 
-/** The value of a counter, of a group its name, from one of its names. Throws `invalid_value` for a policy with one counter. */
+/** The value of a counter, of a group its name, from one of its names. Throws `invalid_value` for one without counters. */
 export function countedValue(policy: Pick<PolicySettings, 'per'>, value: string, ids: PolicyIds): string {
-  if (policy.per === null) throw invalid('value', 'the policy has one counter, without values');
+  checkValue(policy.per, value, 'value');
   return overriddenValue(policy, value, ids);
+}
+
+/** Values of sessions: those of a user, encoded, or of a key, and digests of long ones. */
+const sessionForms = /^(user:[\w.!~*'()%-]+\/|key:[\da-f-]*\/|sha256:)./s;
+
+function checkValue(per: PolicyPer | null, value: string, param: string): void {
+  if (per === null) throw invalid(param, 'the policy has one counter, without values');
+  // A session of a user with deleted data has a UUID.
+  if (per === 'session' && !isUuid(value) && !sessionForms.test(value))
+    throw invalid(param, 'must be user:<encoded user_id>/<session id> or key:<key id>/<session id>');
 }
 
 function checked(settings: PolicySettings): PolicySettings {
