@@ -209,6 +209,33 @@ describe('overrides', () => {
     expect(Object.keys(ofUsers.overrides).toSorted()).toEqual(['Ada', 'group:eng']);
   });
 
+  it('name groups as they are called', async () => {
+    const own = await service.makeTenant();
+    await service.call('PUT', '/v1/users/ada', { as: own.admin, body: { groups: ['Engineering', 'Ops'] } });
+    const overrides = {
+      'group:ENGINEERING': { note: 'a' },
+      'group:Others': { note: 'b' },
+      OPS: { note: 'c' },
+    };
+    const created = policyIn(await create({ per: 'user', overrides }, own.admin));
+    const shown = { 'group:Engineering': 'a', 'group:others': 'b', OPS: 'c' };
+    const notesIn = (policy: Policy) =>
+      Object.fromEntries(Object.entries(policy.overrides).map(([value, { note }]) => [value, note]));
+    expect(notesIn(created)).toEqual(shown);
+    const put = await call('PUT', `${created.id}/overrides/group:oPS`, { note: 'd' }, own.admin);
+    expect(put.status).toBe(200);
+    const withOps = { ...shown, 'group:Ops': 'd' };
+    expect(notesIn(policyIn(await call('GET', created.id, undefined, own.admin)))).toEqual(withOps);
+    const patched = await call('PATCH', created.id, { overrides: created.overrides }, own.admin);
+    expect(notesIn(policyIn(patched))).toEqual(shown);
+    const groups = await create(
+      { per: 'group', select: { groups: ['*'] }, overrides: { ops: {} } },
+      own.admin,
+    );
+    expect(Object.keys(policyIn(groups).overrides)).toEqual(['Ops']);
+    expect((await call('DELETE', `${groups.body.id}/overrides/Ops`, undefined, own.admin)).status).toBe(204);
+  });
+
   it('name a session with its user or key, and resets too', async () => {
     const { id } = policyIn(await create({ per: 'session' }));
     const answers = async (value: string) => [
@@ -216,8 +243,7 @@ describe('overrides', () => {
       await call('POST', `${id}/reset`, { value }),
     ];
     const known = ['user:ada%40corp.example/a/b', `key:${newId()}/s`, `sha256:${'a'.repeat(64)}`, newId()];
-    for (const value of known)
-      expect((await answers(value)).map(({ status }) => status)).toEqual([200, 200]);
+    for (const value of known) expect((await answers(value)).map(({ status }) => status)).toEqual([200, 200]);
     for (const value of ['refactoring-1', 'user:ada', 'user:ada/', 'user:ada@corp.example/s', 'key:x/s'])
       for (const answer of await answers(value))
         expect(answer).toMatchObject({ status: 400, body: { error: { param: 'value' } } });

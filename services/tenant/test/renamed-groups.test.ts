@@ -137,7 +137,7 @@ describe('a renamed group', () => {
     await counted.spend(usd / 2n);
     expect(await values()).toEqual([['Revenue', '1.000000000000']]);
     expect((await policy()).overrides).toMatchObject({
-      revenue: { budget_usd: '2' },
+      Revenue: { budget_usd: '2' },
       others: { budget_usd: '7' },
     });
     expect(Object.keys((await policy()).overrides)).toHaveLength(2);
@@ -161,7 +161,7 @@ describe('a renamed group', () => {
     await rename(id, 'Revenue');
     expect(await counted.lease()).toMatchObject({ limit: 2n * usd });
     expect((await policy()).overrides).toMatchObject({
-      ...{ 'group:revenue': { budget_usd: '2' }, sales: { budget_usd: '5' } },
+      ...{ 'group:Revenue': { budget_usd: '2' }, sales: { budget_usd: '5' } },
     });
   });
 

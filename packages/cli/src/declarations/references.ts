@@ -73,7 +73,7 @@ export function withNames(thing: Members, declared: Members, ids: Ids): Members 
   return named;
 }
 
-/** Returns the declared names of values: the gateway shows ids, and groups in lower case. */
+/** Returns the declared names of values: the gateway shows ids, and groups as they are called. */
 function spelledAs(declared: readonly string[], ids: ReadonlyMap<string, string>): (name: string) => string {
   const folded = (name: string): string => name.normalize('NFC').toLowerCase();
   const spellings = new Map(declared.map((name) => [folded(ids.get(name) ?? name), name]));

@@ -56,6 +56,7 @@ import {
   putOverrides,
   resetCounter,
   resetCounters,
+  withOverrides,
   type PolicyName,
 } from './policy-store.ts';
 import type { PreviewPolicy } from './policy-preview-client.ts';
@@ -154,8 +155,8 @@ function handlersOfAll(
       const reply = await changes.change(call, async (db) => {
         const row = { ...settings, id, tenantId: tenantIdOf(call), counterKey: newCounterKey(keyRing, id) };
         const policy = await insertPolicy(db, row, most);
-        const overrides = await putOverrides(db, policy, named);
-        const body = show({ ...policy, overrides });
+        await putOverrides(db, policy, named);
+        const body = show(await shownPolicy(db, policy));
         return {
           body,
           headers: { location: `${call.route.path}/${id}` },
@@ -185,11 +186,11 @@ function handlersOfOne(prefix: string, changes: Changes, holder: PolicyAudience)
           return { settings, countsAgain: countsAgain(current, settings) };
         });
         const { before, after } = orNotFound(changed, what);
-        const present =
-          overrides === undefined
-            ? after.overrides
-            : await replaced(db, after, overridesOf(after, overrides, ids));
-        const body = show({ ...after, overrides: present });
+        if (overrides !== undefined) {
+          await deleteOverrides(db, after.id);
+          await putOverrides(db, after, overridesOf(after, overrides, ids));
+        }
+        const body = show(await shownPolicy(db, after));
         return {
           body,
           changes: [{ action: 'policy.updated', id: after.id, before: show(before), after: body }],
@@ -218,9 +219,9 @@ function overrideHandlers(prefix: string, changes: Changes, holder: PolicyAudien
         const value = overriddenValue(policy, name, ids);
         checkOverride(policy, { ...call.body, value }, 'value');
         const before = await findOverride(db, policy.id, value);
-        const [after] = await putOverrides(db, policy, { [value]: call.body });
+        await putOverrides(db, policy, { [value]: call.body });
         await assertFewOverrides(db, policy.id);
-        const body = showOverride(orNotFound(after ?? null, what));
+        const body = showOverride(orNotFound(await findOverride(db, policy.id, value), what));
         const view = before === null ? null : showOverride(before);
         return { body, changes: [overrideChange(policy, value, { before: view, after: body })] };
       });
@@ -305,11 +306,7 @@ async function resetValue(db: Queryable, { id, tenantId, per }: Policy, value: s
   if (counted !== null) await resetCounter(db, id, counted);
 }
 
-async function replaced(
-  db: Queryable,
-  policy: Policy,
-  overrides: Readonly<Record<string, PutPolicyOverride>>,
-) {
-  await deleteOverrides(db, policy.id);
-  return putOverrides(db, policy, overrides);
+async function shownPolicy(db: Queryable, policy: Policy): Promise<PolicyWithOverrides> {
+  const [known] = await withOverrides(db, [policy]);
+  return orNotFound(known ?? null, what);
 }

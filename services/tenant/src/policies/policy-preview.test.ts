@@ -61,7 +61,7 @@ describe('the preview of a policy', () => {
     const overrides = {
       ada: { budget_usd: '100', until: null, note: null },
       bob: { budget_usd: '100', until: '2020-01-01T00:00:00.000Z', note: null },
-      'group:a': { budget_usd: '15', until: null, note: null },
+      'group:A': { budget_usd: '15', until: null, note: null },
       'group:b': { budget_usd: null, until: null, note: null },
     };
     const groups = [
@@ -78,7 +78,7 @@ describe('the preview of a policy', () => {
   it('names groups as runs do, and counts each in any case', () => {
     const policy = policyOf({
       ...{ per: 'group', select: { ...policyOf().select, groups: ['eng'] } },
-      overrides: { eng: { budget_usd: '20', until: null, note: null } },
+      overrides: { ENG: { budget_usd: '20', until: null, note: null } },
     });
     const groups = ['Eng', 'ENG'].map((name) => runsOf('ada', 15, { groups: [name] }));
     expect(valuesOver(policy, groups)).toEqual([['Eng', 30]]);

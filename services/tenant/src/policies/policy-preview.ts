@@ -10,7 +10,7 @@ import {
 } from '@gatehouse/kit/policy-matching';
 import { RunProperty, type RunGroup } from '@gatehouse/proto/analytics/v1/analytics';
 import { amountsOf, type OverrideAmounts } from '../limits/policy-amounts.ts';
-import { groupPrefix } from './policy.ts';
+import { groupPrefix, namesAreIds, overriddenValue } from './policy.ts';
 
 type Previewed = Pick<Policy, 'id' | 'select' | 'per' | 'limits' | 'budget' | 'overrides'>;
 
@@ -38,6 +38,8 @@ interface Spending {
 /** Adds up earlier runs as a policy would have counted them. */
 export class PreviewSums {
   readonly #policy: Previewed;
+  /** Overrides of groups by their folded names. */
+  readonly #overrides: Previewed['overrides'];
   readonly #agentKeys: ReadonlyMap<string, string>;
   readonly #index: PolicyIndex<MatchedPolicy>;
   readonly #windows = new Map<string, Spending>();
@@ -51,6 +53,12 @@ export class PreviewSums {
     const fields = Object.entries({ users, groups: byName, agents, apiKeys, models });
     const named = Object.fromEntries(fields.filter(([, names]) => names.length > 0));
     this.#policy = policy;
+    this.#overrides = Object.fromEntries(
+      Object.entries(policy.overrides).map(([name, override]) => [
+        overriddenValue(policy, name, namesAreIds),
+        override,
+      ]),
+    );
     this.#agentKeys = agentKeys;
     // The ids of its counters are not used.
     this.#index = new PolicyIndex([
@@ -98,15 +106,15 @@ export class PreviewSums {
 
   /** The budget of a counter in pico-USD; null without one. */
   #budgetOf({ value, user }: Counter<MatchedPolicy>): bigint | null {
-    const { limits, budget, overrides } = this.#policy;
+    const { limits, budget } = this.#policy;
     const inForce = (name: string): OverrideAmounts[] => {
-      const { until = null, budget_usd: usd } = overrides[name] ?? {};
+      const { until = null, budget_usd: usd } = this.#overrides[name] ?? {};
       const isOver = until !== null && new Date(until) <= new Date();
       return usd === undefined || isOver ? [] : [{ budget_usd: usd }];
     };
     return amountsOf({
       ...{ limits, budget, enforce: true },
-      valueOverride: inForce(this.#policy.per === 'group' ? foldedGroup(value) : value)[0] ?? null,
+      valueOverride: inForce(value)[0] ?? null,
       groupOverrides: (user?.groups ?? []).flatMap((group) => inForce(groupPrefix + group)),
     }).budget;
   }

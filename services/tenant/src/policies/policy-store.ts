@@ -3,7 +3,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
 import type { Changed, Queryable } from '@gatehouse/pg/pool';
-import type { Override, Policy, PolicySettings } from './policy.ts';
+import { groupPrefix, type Override, type Policy, type PolicySettings } from './policy.ts';
 import type { PolicyWithOverrides } from './policy-views.ts';
 
 /**
@@ -167,15 +167,14 @@ export async function putOverrides(
   db: Queryable,
   { id, tenantId }: Pick<Policy, 'id' | 'tenantId'>,
   overrides: Readonly<Record<string, PutPolicyOverride>>,
-): Promise<Override[]> {
+): Promise<void> {
   const entries = Object.entries(overrides);
-  const rows = await db.all<OverrideRow>(
+  await db.query(
     `insert into tenant.policy_overrides (policy_id, tenant_id, value, amounts, until, note)
      select $1, $2, o.value, o.amounts, o.until, o.note
      from unnest($3::text[], $4::jsonb[], $5::timestamptz[], $6::text[]) as o (value, amounts, until, note)
      on conflict (policy_id, value) do update
-       set amounts = excluded.amounts, until = excluded.until, note = excluded.note, updated_at = now()
-     returning ${overrideColumns}`,
+       set amounts = excluded.amounts, until = excluded.until, note = excluded.note, updated_at = now()`,
     [
       ...[id, tenantId, entries.map(([value]) => value)],
       entries.map(([, { budget_usd, limits }]) => JSON.stringify({ budget_usd, limits })),
@@ -191,7 +190,6 @@ export async function putOverrides(
      where id = $1`,
     [id],
   );
-  return rows.map(overrideOf);
 }
 
 /** Throws `limit_reached` for a policy with too many overrides. */
@@ -238,12 +236,28 @@ interface OverrideRow extends Pick<Override, 'value' | 'until' | 'note'> {
 
 const overrideColumns = `policy_id as "policyId", value, amounts, until, note`;
 
-/** The policies with their overrides, without the last ones if all of them have too many. */
-async function withOverrides(db: Queryable, policies: readonly Policy[]): Promise<PolicyWithOverrides[]> {
+/**
+ * The policies with their overrides, without the last ones if all of them have too many. Groups in the directory have
+ * their present names.
+ */
+export async function withOverrides(
+  db: Queryable,
+  policies: readonly Policy[],
+): Promise<PolicyWithOverrides[]> {
   if (policies.length === 0) return [];
   const rows = await db.all<OverrideRow>(
-    `select ${overrideColumns} from tenant.policy_overrides where policy_id = any ($1::uuid[])
-     order by policy_id desc, value limit $2`,
+    `select o.policy_id as "policyId", coalesce(named.prefix || g.name, o.value) as value, o.amounts, o.until, o.note
+     from (
+       select policy_id, tenant_id, value, amounts, until, note from tenant.policy_overrides
+       where policy_id = any ($1::uuid[]) order by policy_id desc, value limit $2
+     ) as o cross join lateral (
+       select case per when 'group' then '' when 'user' then '${groupPrefix}' end as prefix
+       from tenant.policies where id = o.policy_id limit 1
+     ) as named left join lateral (
+       select name from tenant.groups
+       where tenant_id = o.tenant_id and starts_with(o.value, named.prefix)
+         and folded = substr(o.value, length(named.prefix) + 1) collate "C" limit 1
+     ) as g on true order by o.policy_id desc, o.value`,
     [policies.map(({ id }) => id), maxOverrides + 1],
   );
   // The last policy with a row may have more of them.

@@ -44,6 +44,7 @@ export interface Policy extends PolicySettings {
 
 /** The amounts of a value of `per`, or of the users of a group. */
 export interface Override extends Pick<PutPolicyOverride, 'budget_usd' | 'limits' | 'note'> {
+  /** As stored, or with the present name of its group. */
   value: string;
   until: Date | null;
 }
