@@ -27,7 +27,9 @@ export class Reservation {
     this.#taken = taken;
     const budgets = taken.filter(({ limit }) => limit.resource === Resource.BUDGET);
     this.charges = budgets.length === 0 ? null : budgets.map(chargeTo);
-    this.isEnforced = budgets.some(({ limit }) => limit.counter?.policy.enforce !== false);
+    this.isEnforced = budgets.some(
+      ({ limit }) => limit.max !== null && limit.counter?.policy.enforce !== false,
+    );
     this.reservedPico = budgets.reduce((most, { amount }) => (amount > most ? amount : most), 0n);
   }
 

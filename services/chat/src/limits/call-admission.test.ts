@@ -13,10 +13,13 @@ import { RequestAmounts } from './request-amounts.ts';
 
 const catalogue = Catalogue.parse({
   providers: [{ name: 'p', kind: 'openai', base_url: 'http://localhost/v1' }],
-  models: ['cheap', 'expensive', 'free'].map((id, index) => ({
-    ...{ id, provider: 'p' },
-    price: { input_per_mtok: ['1', '10', '0'][index], output_per_mtok: '0' },
-  })),
+  models: [
+    ...['cheap', 'expensive', 'free'].map((id, index) => ({
+      ...{ id, provider: 'p' },
+      price: { input_per_mtok: ['1', '10', '0'][index], output_per_mtok: '0' },
+    })),
+    { id: 'unpriced', provider: 'p' },
+  ],
 });
 const pricing = new Pricing(catalogue, null);
 const modelOf = (id: string): Model => catalogue.models.get(id) as Model;
@@ -24,6 +27,8 @@ const modelOf = (id: string): Model => catalogue.models.get(id) as Model;
 /** The remaining amounts by policy, value and resource: a demand is granted whole or not at all. */
 class Amounts {
   readonly left = new Map<string, bigint>();
+  /** Budgets without a maximum, which are charged. */
+  readonly chargedOnly = new Set<string>();
   readonly requests: LeaseRequest[] = [];
 
   readonly lease = (request: LeaseRequest): Promise<Grant[]> => {
@@ -41,11 +46,16 @@ class Amounts {
       }
     }
     return Promise.resolve(
-      asks.map((_ask, index) => ({
-        ...(room(index) !== undefined && { limit: limits.get(names[index] ?? '') ?? 0n, spent: 0n }),
-        ...{ windowStart: 60_000n, granted: granted[index] ?? 0n, remaining: room(index) ?? 0n },
-        ...{ resetsInMs: 9_000n, validForMs: 60_000n },
-      })),
+      asks.map((_ask, index) => {
+        const name = names[index] ?? '';
+        const isLimited = room(index) !== undefined;
+        return {
+          ...(isLimited && { limit: limits.get(name) ?? 0n, spent: 0n }),
+          windowStart: isLimited || this.chargedOnly.has(name) ? 60_000n : 0n,
+          ...{ granted: isLimited ? (granted[index] ?? 0n) : 0n, remaining: room(index) ?? 0n },
+          ...{ resetsInMs: 9_000n, validForMs: 60_000n },
+        };
+      }),
     );
   };
 }
@@ -224,6 +234,26 @@ describe('the calls of a request', () => {
     expect(await begin()).toBeNull();
     expect(admission.reservation).toMatchObject({ charges: [expect.anything()], isEnforced: false });
     expect(source.left.get(`p//${Resource.BUDGET}`)).toBe(1n);
+  });
+
+  it.each(['cheap', 'unpriced'])(
+    'charge a budget without a maximum, and reserve nothing of it: %s',
+    async (id) => {
+      const { begin, admission, source } = setUp([policyOf({})], {}, [id]);
+      source.chargedOnly.add(`p//${Resource.BUDGET}`);
+      expect(await begin()).toBeNull();
+      const charges = [{ subjectId: expect.any(String), windowStart: 60_000 }];
+      expect(admission.reservation).toMatchObject({ charges, isEnforced: false, reservedPico: 0n });
+      admission.reservation.spend({ tokens: 1, costPico: usd(1) });
+      admission.release();
+      expect(await begin()).toBeNull();
+      expect(source.requests).toHaveLength(1);
+    },
+  );
+
+  it('of a model without a price are refused by a budget with a maximum', async () => {
+    const { begin } = setUp([policyOf({})], { [`p//${Resource.BUDGET}`]: usd(9) }, ['unpriced']);
+    await expect(begin()).rejects.toMatchObject({ code: 'model_unpriced' });
   });
 
   it('take no lease where no policy matches', async () => {

@@ -83,9 +83,15 @@ export class LeasedLimit {
     return this.counter?.policy.requestedPico !== undefined;
   }
 
-  /** Whether it is the budget of a session, which may have no budget. */
-  get mayBeUnset(): boolean {
-    return this.isOfSession && this.#requested === null && this.max === null;
+  /** Whether it may refuse nothing: the budget of a session without one, or of a value without a maximum. */
+  mayBeUnset(now: number): boolean {
+    if (this.isOfSession) return this.#requested === null && this.max === null;
+    return this.counter !== null && (this.max === null || !this.isFresh(now));
+  }
+
+  /** Whether the tenant service charges it, even without a maximum. */
+  get #isCharged(): boolean {
+    return this.max !== null || this.#windowStart !== 0n;
   }
 
   /** Whether the tenant service has to know the requested budget before anything is taken from it. */
@@ -142,10 +148,12 @@ export class LeasedLimit {
       this.#users += 1;
       return { limit: this, amount, windowStart: this.#windowStart, generation: unleased };
     }
-    if (this.max === null) return null;
+    if (!this.#isCharged) return null;
+    this.#users += 1;
+    if (this.max === null)
+      return { limit: this, amount: 0n, windowStart: this.#windowStart, generation: this.#generation };
     this.#free -= amount;
     if (this.#isHeld) this.#held += amount;
-    this.#users += 1;
     return { limit: this, amount, windowStart: this.#windowStart, generation: this.#generation };
   }
 
@@ -154,18 +162,20 @@ export class LeasedLimit {
     this.#users -= 1;
     if (generation === unleased) this.#unleased -= amount;
     if (generation !== this.#generation) return;
-    this.#free += amount - spent;
-    if (this.#isHeld) this.#held += spent - amount;
-    this.#onChange(this);
+    this.#refund(amount - spent);
   }
 
   /** The request goes on, and has spent `amount`, which may be more than it took. */
   lessen(taken: Taken, amount: bigint): Taken {
     if (taken.generation !== this.#generation) return taken;
-    this.#free += taken.amount - amount;
-    if (this.#isHeld) this.#held -= taken.amount - amount;
-    this.#onChange(this);
+    this.#refund(taken.amount - amount);
     return { ...taken, amount };
+  }
+
+  #refund(amount: bigint): void {
+    if (this.max !== null) this.#free += amount;
+    if (this.#isHeld) this.#held -= amount;
+    this.#onChange(this);
   }
 
   /** The tenant service has charged `amount` to the budget. */
@@ -207,7 +217,7 @@ export class LeasedLimit {
     this.#free += grant.granted;
     this.#remaining = grant.remaining;
     this.#spent = grant.spent ?? null;
-    this.#validUntil = sentAt + (this.max === null ? unlimitedLeaseMs : Number(grant.validForMs));
+    this.#validUntil = sentAt + (this.#isCharged ? Number(grant.validForMs) : unlimitedLeaseMs);
     this.resetsAt = answeredAt + Number(grant.resetsInMs);
   }
 

@@ -350,11 +350,12 @@ function needsOf(
     const limit = tenant.limit(subject.subjectId, resource, subject.counter);
     limit.allowance = allowance;
     if (chargesOnly) return { limit, amount: 0n };
-    return limit.mayBeUnset ? needIfSet(limit, amountOf) : { limit, amount: amountOf(resource) };
+    if (limit.mayBeUnset(monotonicMs())) return needIfSet(limit, amountOf);
+    return { limit, amount: amountOf(resource) };
   });
 }
 
-/** The need of a budget of a session. Unless it turns out to be set, a model without a price may be called. */
+/** The need of a budget without a maximum, as far as is known. Unless it turns out to be set, a model without a price may be called. */
 function needIfSet(limit: LeasedLimit, amountOf: (resource: Resource) => bigint): Need {
   try {
     return { limit, amount: amountOf(limit.resource) };

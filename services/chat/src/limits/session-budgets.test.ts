@@ -43,7 +43,8 @@ class KeptBudget {
     return Promise.resolve([
       {
         ...(this.budget !== null && { limit: this.budget, spent: 0n }),
-        ...{ windowStart: 60_000n, granted, remaining: left > 0n ? left : 0n },
+        windowStart: this.budget === null ? 0n : 60_000n,
+        ...{ granted, remaining: left > 0n ? left : 0n },
         ...{ resetsInMs: 0n, validForMs: 60_000n },
       },
     ]);

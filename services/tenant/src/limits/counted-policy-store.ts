@@ -1,4 +1,5 @@
 import type { PolicyBudget, PolicyLimits } from '@gatehouse/contract/policies';
+import { maxPico } from '@gatehouse/kit/money';
 import { sessionBudgetPolicyId } from '@gatehouse/kit/session-budget';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { calendarExpressions, calendarOf, type CalendarRow } from './calendar-store.ts';
@@ -89,18 +90,28 @@ export async function findCountedPolicies(
     ],
   );
   const policies = new Map(
-    rows.map(({ id, per, countsSince, sessionBudget, calendar: _, ...amounts }): [string, CountedPolicy] => [
-      id,
-      {
-        limits: {
-          ...amountsOf(amounts),
-          ...(sessionBudget !== null && { budget: BigInt(sessionBudget) }),
-        },
-        period: amounts.budget?.period ?? 'total',
-        isPerSession: per === 'session',
+    rows.map(
+      ({
+        id,
+        per,
         countsSince,
+        sessionBudget,
+        enforce,
+        calendar: _,
+        ...amounts
+      }): [string, CountedPolicy] => {
+        const limits = amountsOf(amounts);
+        const chargesOnly = amounts.budget !== null && (!enforce || limits.budget === null);
+        const budget = sessionBudget === null ? limits.budget : BigInt(sessionBudget);
+        return [
+          id,
+          {
+            ...{ limits: { ...limits, budget: chargesOnly ? maxPico : budget }, chargesOnly },
+            ...{ period: amounts.budget?.period ?? 'total', isPerSession: per === 'session', countsSince },
+          },
+        ];
       },
-    ]),
+    ),
   );
   return { policies, calendar: calendarOf(rows[0]?.calendar ?? []) };
 }

@@ -66,8 +66,7 @@ export async function publishCounterThresholds(
   );
   const reached = counters.flatMap((counter) => {
     const { sessionBudget } = counter;
-    const limit =
-      sessionBudget === null ? amountsOf({ ...counter, enforce: true }).budget : BigInt(sessionBudget);
+    const limit = sessionBudget === null ? amountsOf(counter).budget : BigInt(sessionBudget);
     const used = BigInt(counter.used);
     if (limit === null || limit <= 0n) return [];
     const percents = counter.alerts.filter(

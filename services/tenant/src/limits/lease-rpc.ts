@@ -93,7 +93,7 @@ function showGrant(granted: Granted | null): Grant {
   const { lease: leased } = granted;
   return {
     ...(granted.isFull && { tooManyCounters: true }),
-    limit: granted.limit,
+    ...(!granted.chargesOnly && { limit: granted.limit }),
     windowStart: BigInt(leased.name),
     granted: leased.granted,
     ...(granted.resource === 'budget' && { spent: cappedPico(leased.used) }),

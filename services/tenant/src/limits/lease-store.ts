@@ -42,6 +42,8 @@ export interface RequestedLeases {
 export interface Granted {
   resource: Resource;
   limit: bigint;
+  /** Whether it is charged, and refuses nothing. */
+  chargesOnly: boolean;
   lease: Lease;
   publishedPercent: number;
   /** Whether there are too many counters to open this one. */
@@ -51,13 +53,14 @@ export interface Granted {
 }
 
 function grantOf(
-  { resource, limitUse, publishedPercent }: Limited,
+  { resource, limitUse, chargesOnly = false, publishedPercent }: Limited,
   { leased, now, isFull }: { leased: Lease; now: number; isFull: boolean },
 ): Granted {
   const { window } = leased;
   return {
     resource,
     limit: limitUse.limit,
+    chargesOnly,
     lease: leased,
     publishedPercent,
     isFull,
@@ -181,10 +184,10 @@ function askedLimit(
   tenantId: string,
   { ask, limited, replicas }: { ask: ResourceAsk; limited: Limited; replicas: number },
 ): AskedLimit {
-  const { subjectId, resource, limitUse } = limited;
+  const { subjectId, resource, limitUse, chargesOnly = false } = limited;
   const unleased = subjectId === tenantId ? unleasedOf(resource, limitUse.limit, replicas) : 0n;
   return {
-    ...{ resource, ask, inAdvance: ask.counter?.policyId !== sessionBudgetPolicyId },
+    ...{ resource, ask, chargesOnly, inAdvance: ask.counter?.policyId !== sessionBudgetPolicyId },
     limitUse: { ...limitUse, limit: limitUse.limit - unleased },
   };
 }

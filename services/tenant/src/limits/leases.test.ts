@@ -32,7 +32,7 @@ function ask(needs: readonly number[], fields: Partial<Needed> = {}): Needed {
 function lease(resource: Resource, state: LimitUse, { needs, ...rest }: Needed, replicas: number): Lease {
   const demands = needs.map((amount) => [{ ask: 0, amount }]);
   const [leased] = leaseTogether(
-    [{ resource, limitUse: state, ask: rest, inAdvance: true }],
+    [{ resource, limitUse: state, ask: rest, inAdvance: true, chargesOnly: false }],
     demands,
     replicas,
   );
@@ -124,7 +124,13 @@ it('grants no more than is left, for every sequence of asks', () => {
 
 describe('demands of several limits', () => {
   const limitsOf = (limits: readonly bigint[], resource: Resource = 'budget'): AskedLimit[] =>
-    limits.map((limit) => ({ resource, limitUse: limitUse({ limit }), ask: ask([]), inAdvance: true }));
+    limits.map((limit) => ({
+      resource,
+      limitUse: limitUse({ limit }),
+      ask: ask([]),
+      inAdvance: true,
+      chargesOnly: false,
+    }));
   const grantedOf = (limits: readonly bigint[], demands: readonly Demand[]) =>
     leaseTogether(limitsOf(limits), demands, 1).map((leased) => leased?.granted);
 
@@ -189,7 +195,7 @@ describe('demands of several limits', () => {
         (states, all, resource) => {
           const demands = all.map((each) => each.map((need) => ({ ...need, ask: need.ask % states.length })));
           const start = states.map((state) => ({
-            ...{ resource, limitUse: limitUse(state), ask: ask([]), inAdvance: true },
+            ...{ resource, limitUse: limitUse(state), ask: ask([]), inAdvance: true, chargesOnly: false },
           }));
           const room = start.map(({ limitUse: { limit, used, othersHold } }) =>
             limit > used + othersHold ? limit - used - othersHold : 0n,

@@ -101,6 +101,8 @@ export interface AskedLimit {
   ask: Ask;
   /** Whether a slice may be leased for later requests. False for a budget of a session, which each request may lower. */
   inAdvance: boolean;
+  /** Whether nothing is reserved, since no amount is refused. */
+  chargesOnly: boolean;
 }
 
 export interface Lease {
@@ -149,20 +151,20 @@ export function lease(
   return limits.map((limit) => (limit === null ? null : leaseOf(limit, replicas)));
 }
 
-function openLimit({ resource, limitUse, ask, inAdvance }: AskedLimit): OpenLimit {
+function openLimit({ resource, limitUse, ask, ...options }: AskedLimit): OpenLimit {
   const held = isHeld(resource);
   const mine = ask.windowStart === limitUse.name;
   const back = mine && !held ? ask.returned : 0n;
   const used = larger(0n, limitUse.used - back);
   const keep = mine && held ? ask.holding : 0n;
   const room = larger(0n, limitUse.limit - used - keep - limitUse.othersHold);
-  return { resource, limitUse, ask, inAdvance, used, keep, room, needs: [] };
+  return { resource, limitUse, ask, ...options, used, keep, room, needs: [] };
 }
 
 function grantDemand(limits: readonly (OpenLimit | null)[], demand: Demand): void {
   for (const [index, { ask, amount }] of demand.entries()) {
     const limit = limits[ask] ?? null;
-    if (limit === null) continue;
+    if (limit === null || limit.chargesOnly) continue;
     limit.room -= amount;
     limit.needs.push(amount);
     if (limit.room >= 0n) continue;
@@ -174,7 +176,7 @@ function grantDemand(limits: readonly (OpenLimit | null)[], demand: Demand): voi
 function withdraw(limits: readonly (OpenLimit | null)[], needs: Demand): void {
   for (const { ask, amount } of needs) {
     const limit = limits[ask] ?? null;
-    if (limit === null) continue;
+    if (limit === null || limit.chargesOnly) continue;
     limit.room += amount;
     limit.needs.pop();
   }

@@ -64,6 +64,8 @@ export interface Limited {
   limitUse: LimitUse;
   /** The fate of the row's counted amount. */
   counted: WindowMove['used'];
+  /** For the budget of a counter: whether it is charged, and refuses nothing. */
+  chargesOnly?: boolean;
   /** For a budget: the highest threshold in percent recorded for this window in the audit log. */
   publishedPercent: number;
 }

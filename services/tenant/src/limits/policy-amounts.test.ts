@@ -1,12 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { maxPico } from '@gatehouse/kit/money';
 import { amountsOf, type PolicyAmounts } from './policy-amounts.ts';
 
 function policy(fields: Partial<PolicyAmounts> = {}): PolicyAmounts {
   return {
     limits: { requests_per_minute: 10 },
     budget: { usd: '1', period: 'day' },
-    enforce: true,
     valueOverride: null,
     groupOverrides: [],
     ...fields,
@@ -45,7 +43,6 @@ describe('the amounts of a counter', () => {
       10n ** 12n,
     ],
     ['may forbid', policy({ valueOverride: { limits: { requests_per_minute: 0 } } }), 0n, 10n ** 12n],
-    ['refuse nothing where the policy does not', policy({ enforce: false }), 10n, maxPico],
   ])('%s', (_name, amounts, requests, budget) => {
     expect(amountsOf(amounts)).toEqual({ requests, tokens: null, concurrency: null, budget });
   });

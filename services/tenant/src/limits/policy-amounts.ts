@@ -1,5 +1,5 @@
 import type { PolicyBudget, PolicyLimits } from '@gatehouse/contract/policies';
-import { cappedPico, maxPico, picoOf } from '@gatehouse/kit/money';
+import { cappedPico, picoOf } from '@gatehouse/kit/money';
 import type { SetResource } from './leases.ts';
 
 /** Amounts of an override as stored: absent members follow the policy, null is no limit. */
@@ -12,8 +12,6 @@ export interface OverrideAmounts {
 export interface PolicyAmounts {
   limits: PolicyLimits;
   budget: PolicyBudget | null;
-  /** False: its budget counts, and refuses nothing. */
-  enforce: boolean;
   /** The override of the value; null without one. */
   valueOverride: OverrideAmounts | null;
   /** Those of the groups of its user. */
@@ -25,14 +23,14 @@ export interface PolicyAmounts {
  * largest of these counts.
  */
 export function amountsOf(policy: PolicyAmounts): Record<SetResource, bigint | null> {
-  const { limits, budget, enforce } = policy;
+  const { limits, budget } = policy;
   const count = (name: keyof PolicyLimits): bigint | null =>
     amountOf(policy, countOf(limits[name]) ?? null, (override) => countOf(override.limits?.[name]));
   return {
     requests: count('requests_per_minute'),
     tokens: count('tokens_per_minute'),
     concurrency: count('max_concurrent'),
-    budget: budget === null ? null : enforce ? budgetOf(policy, budget) : maxPico,
+    budget: budget === null ? null : budgetOf(policy, budget),
   };
 }
 

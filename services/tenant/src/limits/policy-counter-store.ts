@@ -118,6 +118,7 @@ export async function readCounters(
         othersHold: holds.reduce((sum, { amount }) => sum + amount, 0n),
         inUse: holds.reduce((sum, { inUse }) => sum + inUse, 0n),
       },
+      chargesOnly: resource === 'budget' && policy.chargesOnly && !isFull,
       publishedPercent: isNew || row === null ? 0 : row.publishedPercent,
       removableAt: removableAt(policy, { resource, window, now: calendar.now }),
     });

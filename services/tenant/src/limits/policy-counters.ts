@@ -29,6 +29,8 @@ export interface PolicyCounter {
 export interface CountedPolicy {
   /** The amount of each resource for this counter; null without a limit. */
   limits: Readonly<Record<SetResource, bigint | null>>;
+  /** Whether its budget is charged, and refuses nothing. */
+  chargesOnly: boolean;
   /** Period of its budget. */
   period: Period;
   /** Whether its counters end a day after their last use. */

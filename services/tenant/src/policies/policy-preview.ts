@@ -113,7 +113,7 @@ export class PreviewSums {
       return usd === undefined || isOver ? [] : [{ budget_usd: usd }];
     };
     return amountsOf({
-      ...{ limits, budget, enforce: true },
+      ...{ limits, budget },
       valueOverride: inForce(value)[0] ?? null,
       groupOverrides: (user?.groups ?? []).flatMap((group) => inForce(groupPrefix + group)),
     }).budget;

@@ -79,7 +79,8 @@ export async function readUse(
   const limited = asks.flatMap((ask) => {
     const counted = policies.get(ask.subjectId);
     const limit = counted?.limits[ask.resource] ?? null;
-    return counted === undefined || limit === null ? [] : [{ ask, counted, limit }];
+    const isRefusing = ask.resource !== 'budget' || counted?.chargesOnly === false;
+    return counted === undefined || limit === null || !isRefusing ? [] : [{ ask, counted, limit }];
   });
   if (limited.length === 0) return [];
   const rows = await findCounterRows(

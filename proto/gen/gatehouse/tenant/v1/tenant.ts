@@ -436,7 +436,7 @@ export interface LeaseResponse {
 }
 
 export interface Grant {
-  /** Absent if this limit no longer exists. */
+  /** Absent if this limit no longer exists, with `window_start` 0, and if a budget is charged and refuses nothing. */
   limit?:
     | bigint
     | undefined;
