@@ -6,13 +6,11 @@ import { utcTime, uuid } from './fields.ts';
 /** Limited resources, in the words of the limits of a tenant. */
 export const limitNames = ['requests', 'tokens', 'concurrency', 'budget'] as const;
 
-/** A limit belongs to a tenant, to one of its keys, or to a policy, which has a name and a value counted. */
-const subject = {
-  subject_type: z.enum(['tenant', 'api_key', 'policy']),
-  subject_id: uuid,
-  policy: z.string().nullable().optional(),
-  value: z.string().nullable().optional(),
-};
+/** A limit belongs to a tenant, to one of its keys, or to a policy. */
+const subject = { subject_type: z.enum(['tenant', 'api_key', 'policy']), subject_id: uuid };
+
+/** Both are null for a limit of a tenant or a key, and the value for a policy with one counter. */
+const counted = { policy: z.string().nullable(), value: z.string().nullable() };
 
 const threshold = {
   percent: z.int().min(1).max(100),
@@ -25,9 +23,10 @@ const deployment = { provider: z.string(), model: z.string() };
 
 /** The data of each type of event. */
 export const alertData = {
-  'budget.threshold': z.object({ ...subject, ...threshold }),
+  'budget.threshold': z.object({ ...subject, ...counted, ...threshold }),
   'limit.exceeded': z.object({
     ...subject,
+    ...counted,
     limit: z.enum(limitNames),
     maximum: z.string().describe('Requests, tokens or USD'),
   }),
