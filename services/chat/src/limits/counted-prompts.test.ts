@@ -240,7 +240,7 @@ describe('a prompt counted where its provider did not read it', () => {
 
   it('covers no member of a message at another deployment, which may read it', () => {
     const replica = new Replica();
-    const history = [{ ...user('hi'), reasoning_content: prose }];
+    const history = [{ ...user('hi'), of_no_api: prose }];
     const first = replica.ask(history, {}, { model: 'at-two' });
     first.prompt.note(first.model, 9);
     const [, other] = replica.ask(history, {}, { model: 'at-two' }).most;
