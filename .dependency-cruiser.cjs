@@ -320,6 +320,13 @@ module.exports = {
       },
     },
     only('preact', `^packages/web/src/|node_modules|${tests}`, 'pages are made in packages/web'),
+    ...['libphonenumber-js', 'ibantools', 'tldts', 're2js'].map((library) =>
+      only(
+        library,
+        `^packages/guardrails/|node_modules|${tests}`,
+        'texts are checked in packages/guardrails',
+      ),
+    ),
     only('lru-cache', `^(packages/(kit|identity))/|node_modules|${tests}`, 'caches are made in packages'),
   ],
   options: {

@@ -1,0 +1,35 @@
+/**
+ * A deterministic automaton for matches of its rules from one start. It consists of tables alone: another thread can
+ * compile and send it.
+ */
+export interface Automaton {
+  /** How many classes of code points there are, with one for the end of the text. */
+  readonly classes: number;
+  readonly pages: Uint16Array;
+  readonly leaves: Uint16Array;
+  /** The kind of each class's characters, by which `starts` is chosen for the next one. */
+  readonly kindOf: Uint8Array;
+  /** The state of a start by the kind of the character before it. */
+  readonly starts: Uint16Array;
+  /** The next state by state and class; 0 is the state without a match ahead. */
+  readonly next: Uint16Array;
+  /** By state and class: the list of rules matched before the character of this class. Null: never. */
+  readonly late: Uint16Array | null;
+  /** By state: the list of rules matched up to here. */
+  readonly matched: Uint16Array;
+  /** By state: the list of rules with a possible match from here on. */
+  readonly ahead: Uint16Array;
+  /** Lists of rules. The first is empty. */
+  readonly lists: readonly Uint16Array[];
+  /** Candidates of these rules are proved by functions. */
+  readonly proved: boolean;
+}
+
+/** The size of the tables in bytes. */
+export function bytesOf(automaton: Automaton): number {
+  const { pages, leaves, next, late, matched, ahead } = automaton;
+  return [pages, leaves, next, late, matched, ahead].reduce(
+    (sum, table) => sum + (table?.byteLength ?? 0),
+    0,
+  );
+}
