@@ -5,7 +5,6 @@ import {
   recordOf,
   setOf,
   slug,
-  storableForm,
   storableText,
   timestamp,
   usd,
@@ -24,6 +23,7 @@ import {
   type Access,
   type Route,
 } from './route.ts';
+import { ownerSelectFields, runSelect, selectFields } from './run-select.ts';
 
 /** Limits and budgets of selected runs: `/v1/policies*`, and the same of the owner. */
 
@@ -38,36 +38,7 @@ export type PolicyPer = (typeof policyPers)[number];
 export const policyPeriods = ['hour', 'day', 'week', 'month', 'quarter', 'year', 'total'] as const;
 export type PolicyPeriod = (typeof policyPeriods)[number];
 
-/** The most values of a list with a `*`: each request is compared with those of 40 policies, for each of 100 groups. */
-const maxPatterns = { ofGroups: 8, ofOthers: 32 };
-
-const value = storableForm(
-  1,
-  256,
-  new RegExp(String.raw`^[^\x00*]*(\*[^\x00*]*){0,4}$`),
-  'must have at most four `*`, and neither NUL nor lone surrogates',
-);
-const selectedWith = (most: number) =>
-  setOf(value)
-    .max(200)
-    .refine(
-      (values) => values.filter((each) => each.includes('*')).length <= most,
-      `must have at most ${most} values with a \`*\``,
-    );
-const selected = selectedWith(maxPatterns.ofOthers);
-const selectFields = {
-  users: selected.describe('Ids of users'),
-  groups: selectedWith(maxPatterns.ofGroups).describe('Names of groups of the acting user, in any case'),
-  agents: selected.describe('Ids or keys of agents'),
-  api_keys: selected.describe('Ids of API keys'),
-  models: selected.describe('Ids of models; a call counts by the model called'),
-};
-
-export const policySelect = z
-  .strictObject(selectFields)
-  .describe(
-    'The runs that the policy is for: those with one of the values of each field that is not empty. `*` in a value stands for any text: at most four times in a value, and in at most 32 values of a field, of `groups` in 8. All empty: every run',
-  );
+export const policySelect = runSelect('policy');
 export type PolicySelect = z.output<typeof policySelect>;
 
 export const policyLimits = z.strictObject({
@@ -177,7 +148,6 @@ export const policyPreview = z
   .describe('`null` while runs cannot be read, and for policies of the operator');
 export type PolicyPreview = z.output<typeof policyPreview>;
 
-const ownerSelectFields = pick(selectFields, 'agents', 'api_keys', 'models');
 export const ownerPolicy = z.strictObject({
   ...commonFields,
   select: z.strictObject(ownerSelectFields),
