@@ -1,0 +1,204 @@
+/** The kind of a text, by which a guardrail chooses what it checks. */
+export type TextKind = 'system' | 'user' | 'tool_result' | 'answer' | 'tool_call';
+
+/**
+ * How the strings of a member are read:
+ * - `text`: as text. So are strings of members without a rule.
+ * - `fixed`: as text that must stay as it is, such as a name.
+ * - `word`: a word of the API or an id. Read like `fixed` unless it has the form of one.
+ * - `identity`: not at all, with everything inside: it identifies somebody or gives access, and no model gets it.
+ * - `sealed`: not at all if it has the form of encrypted content or a signature, else like `fixed`.
+ * - `data`: unreadable: a picture, sound, file, or an address or id of one.
+ * - `file`: a file in base64: as text if its type is one of texts, else unreadable.
+ * - `values`: JSON of a tool: its strings and numbers are texts, its names fixed.
+ * - `json`: the same in a string; `text` if it is no JSON.
+ * - `repeat`: not at all, with everything inside: it repeats the texts beside it, and is written as null once one of them changes.
+ * - `schema`: a JSON schema: its descriptions are texts, all other strings and names fixed.
+ */
+export type Reading =
+  | 'text'
+  | 'fixed'
+  | 'word'
+  | 'identity'
+  | 'repeat'
+  | 'sealed'
+  | 'data'
+  | 'file'
+  | 'values'
+  | 'json'
+  | 'schema';
+
+/**
+ * The reading of a member in an object. For a list or an object as its value, the members behind it are not known yet: only
+ * the places around it decide.
+ */
+export type MemberRule = Reading | ((around: TextPlace) => Reading);
+
+/** The texts in documents of an API. Members without a rule are text, so a newer one is no hole. */
+export interface TextRules {
+  /** Rules by the names of members, wherever they stand outside of `values` and `schema`. Ids of any name are words. */
+  readonly members: Readonly<Record<string, MemberRule>>;
+  /** Other names of members of the API: they are no text themselves. */
+  readonly names: ReadonlySet<string>;
+  /** The list with the conversation. */
+  readonly list: string;
+  /** The kind of texts without another one. */
+  readonly kind: TextKind;
+  /** The kind of a member's texts, or of everything in a place (`member`: empty); null for the kind of the place around it. */
+  kindOf(place: TextPlace, member: string): TextKind | null;
+  /** Whether an element of the conversation is of the model. */
+  isOfModel(place: TextPlace): boolean;
+  /** Whether a place has reasoning with a signature, written by the model's maker. */
+  isSigned(place: TextPlace): boolean;
+  /** Whether an object is a tool run by the provider, or a list of numbers has tokens. */
+  isUnreadable(place: TextPlace): boolean;
+  /** The usual spelling of a name, in APIs with several. */
+  spelled?(name: string): string;
+}
+
+/** The texts of an API's requests and answers, for `TextView`. */
+export interface TextFormat {
+  /** Also of requests for embeddings and counts. */
+  readonly request: TextRules;
+  readonly answer: TextRules;
+}
+
+/** An object or a list of a document, as far as it decides how the texts in it are read. */
+export class TextPlace {
+  readonly parent: TextPlace | null;
+  /** The member that it is the value of; empty for an element of a list and for a whole document. */
+  readonly name: string;
+  /** Its place in a list. */
+  readonly index: number;
+  readonly isList: boolean;
+  /** The reading of everything inside; null where each member has its rule. */
+  readonly reading: Reading | null;
+  /** Elements so far. */
+  length = 0;
+  /** Whether it is a list with numbers. */
+  hasNumbers = false;
+  /** The element of the conversation around it. */
+  element: TextPlace | null;
+  readonly #signs = new Map<string, string>();
+  #path: Path | undefined;
+  #kind: TextKind | undefined;
+  #isSigned: boolean | undefined;
+
+  constructor(
+    parent: TextPlace | null,
+    { name, index, isList, reading }: Pick<TextPlace, 'name' | 'index' | 'isList' | 'reading'>,
+  ) {
+    this.parent = parent;
+    this.name = name;
+    this.index = index;
+    this.isList = isList;
+    this.reading = reading;
+    this.element = parent?.element ?? null;
+  }
+
+  /** The member that it stands in, also as an element of a list. */
+  get memberName(): string {
+    return this.parent?.isList === true ? this.parent.memberName : this.name;
+  }
+
+  /** The object around it, past a list. */
+  get owner(): TextPlace | null {
+    const { parent } = this;
+    return parent?.isList === true ? parent.owner : parent;
+  }
+
+  /** Notes the beginning of a string by which others are read. Two of one name count as an unknown one. */
+  note(name: string, beginning: string): void {
+    this.#signs.set(name, this.#signs.has(name) ? '' : beginning);
+  }
+
+  /** The beginning of a noted string; empty without one. */
+  sign(name: string): string {
+    return this.#signs.get(name) ?? '';
+  }
+
+  /** The document, an object. */
+  get isRoot(): boolean {
+    return this.parent?.parent === null;
+  }
+
+  /** The kind of the texts of a member; `member`: empty for those of an element. */
+  kindOf(member: string, rules: TextRules): TextKind {
+    if (this.#kind !== undefined) return this.#kind;
+    const kind =
+      rules.kindOf(this, member) ??
+      (this.parent === null ? rules.kind : this.parent.kindOf(this.isOfList ? '' : this.name, rules));
+    if (this.isList || this.reading !== null) this.#kind = kind;
+    return kind;
+  }
+
+  get isOfList(): boolean {
+    return this.parent?.isList === true;
+  }
+
+  /** Whether it is another place, or inside of it. */
+  isIn(around: TextPlace): boolean {
+    return this === around || this.parent?.isIn(around) === true;
+  }
+
+  isSignedBy(rules: TextRules): boolean {
+    this.#isSigned ??= rules.isSigned(this) || this.parent?.isSignedBy(rules) === true;
+    return this.#isSigned;
+  }
+
+  /**
+   * The path of a member in it, or of an element, such as `messages[2].content`. It ends before the first name unknown to the
+   * API, and before names in JSON of tools: those may be texts.
+   */
+  pathTo(member: string | number, rules: TextRules): string {
+    const { path, isOpen } = this.#pathBy(rules);
+    if (!isOpen) return path;
+    if (typeof member === 'number') return `${path}[${member}]`;
+    return isKnown(member, rules) ? joined(path, member) : path;
+  }
+
+  #pathBy(rules: TextRules): Path {
+    if (this.#path !== undefined) return this.#path;
+    const before = this.parent === null ? { path: '', isOpen: true } : this.parent.#pathBy(rules);
+    this.#path = this.#pathBehind(before, rules);
+    return this.#path;
+  }
+
+  #pathBehind(before: Path, rules: TextRules): Path {
+    const isOpen = this.reading === null;
+    if (!before.isOpen) return before;
+    if (this.isOfList) return { path: `${before.path}[${this.index}]`, isOpen };
+    if (this.name !== '' && !isKnown(this.name, rules)) return { path: before.path, isOpen: false };
+    return { path: joined(before.path, this.name), isOpen };
+  }
+}
+
+/** A path; `isOpen`: whether names behind it are the API's. */
+interface Path {
+  path: string;
+  isOpen: boolean;
+}
+
+function joined(path: string, name: string): string {
+  return path === '' || name === '' ? path + name : `${path}.${name}`;
+}
+
+/** Whether a string, or its beginning, has the form of encrypted content or a signature. */
+export function isSealed(text: string): boolean {
+  return /^[\w+/=.:~-]+$/.test(text);
+}
+
+/** Whether a name is one of the API's. */
+export function isKnown(name: string, { members, names }: TextRules): boolean {
+  return Object.hasOwn(members, name) || names.has(name);
+}
+
+/** A rule of members of the document itself; elsewhere a member of the name is text. */
+export function atRoot(reading: Reading): MemberRule {
+  return (around) => (around.isRoot ? reading : 'text');
+}
+
+/** Rules of members with the same reading. */
+export function reads(reading: Reading, names: readonly string[]): Record<string, Reading> {
+  return Object.fromEntries(names.map((name) => [name, reading]));
+}

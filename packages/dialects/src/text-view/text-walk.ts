@@ -1,0 +1,205 @@
+import {
+  backslash,
+  closeBrace,
+  closeBracket,
+  colon,
+  comma,
+  openBrace,
+  openBracket,
+  quote,
+  skipSpace,
+  textEnd,
+} from '@gatehouse/kit/json-bytes';
+import { valueEnd } from '../wire/json-members.ts';
+import { isKnown, TextPlace, type Reading, type TextRules } from './text-rules.ts';
+
+/** A string, number or name in a document. */
+export interface Leaf {
+  place: TextPlace;
+  /** The member that it is the value of, or its place in a list. */
+  member: string | number;
+  type: 'string' | 'number' | 'name';
+  /** The place of its source text, with quotes. */
+  from: number;
+  until: number;
+}
+
+/** A value that repeats the texts of the object around it. */
+export interface Repeat {
+  around: TextPlace;
+  from: number;
+  until: number;
+}
+
+/** So many values and names are passed in a step, which takes a few milliseconds. */
+const passedInStep = 8_192;
+
+/** Beginnings of strings that decide how others are read: so much of them, and the members that have them. */
+const signBytes = 256;
+const signs: ReadonlySet<string> = new Set([
+  ...['type', 'role', 'media_type', 'mimeType', 'filename', 'displayName', 'thought'],
+  ...['signature', 'encrypted_content', 'thoughtSignature', 'server_label'],
+]);
+
+/** A walk over valid JSON, which finds what may be text. Each byte is passed once, however deep it stands. */
+export class TextWalk {
+  readonly leaves: Leaf[] = [];
+  /** Elements of the conversation. */
+  readonly elements: TextPlace[] = [];
+  /** Objects where the members have rules, and lists of numbers. */
+  readonly places: TextPlace[] = [];
+  readonly repeats: Repeat[] = [];
+  readonly #json: Buffer;
+  readonly #rules: TextRules;
+  #at: number;
+  #place: TextPlace;
+  /** The name of the next value in an object. */
+  #name: string | null = null;
+
+  /** `around`: the place of the document. */
+  constructor(json: Buffer, rules: TextRules, around: TextPlace, at = 0) {
+    this.#json = json;
+    this.#rules = rules;
+    this.#at = at;
+    this.#place = around;
+  }
+
+  /** Goes on for a few milliseconds. Returns whether it is at the end. */
+  step(): boolean {
+    const json = this.#json;
+    for (let passed = 0; passed < passedInStep; passed += 1) {
+      const at = skipSpace(json, this.#at);
+      const byte = json[at];
+      if (byte === undefined) return true;
+      if (byte === comma || byte === colon) this.#at = at + 1;
+      else if (byte === closeBrace || byte === closeBracket) this.#close(at);
+      else if (byte === openBrace || byte === openBracket) this.#open(at, byte === openBracket);
+      else if (byte === quote) this.#addString(at);
+      else this.#addBare(at);
+    }
+    return false;
+  }
+
+  #close(at: number): void {
+    const { parent, reading } = this.#place;
+    const repeat = this.repeats.at(-1);
+    if (reading === 'repeat' && parent?.reading !== 'repeat' && repeat !== undefined) repeat.until = at + 1;
+    this.#place = this.#place.parent ?? this.#place;
+    this.#at = at + 1;
+  }
+
+  #open(at: number, isList: boolean): void {
+    const { index, name } = this.#next();
+    const parent = this.#place;
+    const reading = readingInside(parent, name, this.#rules);
+    const place = new TextPlace(parent, { name, index, isList, reading });
+    if (!isList && this.#isElement(place)) {
+      place.element = place;
+      this.elements.push(place);
+    }
+    if (!isList && reading === null) this.places.push(place);
+    if (reading === 'repeat' && parent.reading !== 'repeat')
+      this.repeats.push({ around: parent, from: at, until: at });
+    this.#place = place;
+    this.#at = at + 1;
+  }
+
+  #addString(at: number): void {
+    const place = this.#place;
+    const until = textEnd(this.#json, at) + 1;
+    this.#at = until;
+    if (!place.isList && place.parent !== null && this.#name === null) {
+      const name = decoded(this.#json, at, until);
+      this.#name = this.#rules.spelled?.(name) ?? name;
+      if (isRead(place, this.#name, this.#rules))
+        this.leaves.push({ place, member: '', type: 'name', from: at, until });
+      return;
+    }
+    const { index, name } = this.#next();
+    if (place.reading === 'identity' || place.reading === 'repeat') return;
+    this.#note(name, at + 1, until - 1);
+    this.leaves.push({ place, member: index < 0 ? name : index, type: 'string', from: at, until });
+  }
+
+  #addBare(at: number): void {
+    const until = valueEnd(this.#json, at);
+    const { index, name } = this.#next();
+    this.#at = until;
+    this.#note(name, at, until);
+    const place = this.#place;
+    if ((this.#json[at] ?? 0) > nine) return;
+    if (place.reading === 'values')
+      this.leaves.push({ place, member: index < 0 ? name : index, type: 'number', from: at, until });
+    else if (place.reading === null && place.isList && !place.hasNumbers) {
+      place.hasNumbers = true;
+      this.places.push(place);
+    }
+  }
+
+  #isElement(place: TextPlace): boolean {
+    const { memberName, owner } = place;
+    return memberName === this.#rules.list && owner?.parent?.parent === null;
+  }
+
+  /** The name or the place of the next value. */
+  #next(): { index: number; name: string } {
+    const place = this.#place;
+    const name = this.#name ?? '';
+    this.#name = null;
+    if (!place.isList) return { index: -1, name };
+    place.length += 1;
+    return { index: place.length - 1, name: '' };
+  }
+
+  #note(name: string, from: number, until: number): void {
+    if (!signs.has(name) || this.#place.reading !== null) return;
+    this.#place.note(name, this.#json.toString('latin1', from, Math.min(until, from + signBytes)));
+  }
+}
+
+const nine = 0x39;
+
+/** The reading of everything in an object or list; null where each member has its rule. */
+function readingInside(parent: TextPlace, name: string, rules: TextRules): Reading | null {
+  if (parent.reading !== null || parent.isList) return parent.reading;
+  const reading = readingOf(parent, name, rules);
+  if (reading === 'json') return 'values';
+  return wholeReadings.has(reading) ? reading : null;
+}
+
+/** Readings of everything inside of an object or a list. */
+const wholeReadings: ReadonlySet<Reading> = new Set(['identity', 'repeat', 'values', 'schema']);
+
+/** The rule of a member in a place without a reading for everything in it. */
+export function readingOf(place: TextPlace, name: string, { members }: TextRules): Reading {
+  const rule = Object.hasOwn(members, name) ? members[name] : undefined;
+  if (rule === undefined) return id.test(name) ? 'word' : 'text';
+  return typeof rule === 'function' ? rule(place) : rule;
+}
+
+/** Names of ids, in both spellings. */
+const id = /(?:^i|_i|I)ds?$/;
+
+/** Whether a name of a member may be a text: it is none of the API's. */
+function isRead({ reading }: TextPlace, name: string, rules: TextRules): boolean {
+  if (reading === 'identity' || reading === 'repeat') return false;
+  if (reading === 'schema') return !schemaWords.has(name);
+  return reading === 'values' || !isKnown(name, rules);
+}
+
+/** https://json-schema.org/draft/2020-12/schema, and what Google adds */
+const schemaWords: ReadonlySet<string> = new Set([
+  ...['$schema', '$ref', '$defs', '$id', '$comment', 'definitions', 'type', 'format', 'pattern', 'title'],
+  ...['description', 'default', 'example', 'examples', 'enum', 'const', 'required', 'nullable'],
+  ...['properties', 'patternProperties', 'additionalProperties', 'propertyNames', 'propertyOrdering'],
+  ...['items', 'prefixItems', 'additionalItems', 'anyOf', 'oneOf', 'allOf', 'not', 'if', 'then', 'else'],
+  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength'],
+  ...['minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties', 'contentEncoding'],
+]);
+
+/** The value of a string in a document. */
+export function decoded(json: Buffer, from: number, until: number): string {
+  const text = json.subarray(from, until);
+  if (text.includes(backslash)) return JSON.parse(text.toString()) as string;
+  return text.toString('utf8', 1, text.length - 1);
+}
