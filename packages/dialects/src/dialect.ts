@@ -8,6 +8,7 @@ import type { ReasoningRewrite } from './reasoning-rewrite.ts';
 import type { SignatureFormat } from './signatures-in.ts';
 import type { OtherModel, Thinking } from './request-fields.ts';
 import type { ToolEvent } from './tool-event.ts';
+import type { TextFormat } from './text-view/text-rules.ts';
 import type { TextSample } from './usage/token-estimate.ts';
 import type { HistoryFormat, PathCall, UpstreamApi } from './upstream-api.ts';
 import type { FeeTool } from './usage/fee-tools.ts';
@@ -22,6 +23,7 @@ import type { Share } from './wire/request-text.ts';
  */
 export interface Dialect extends RequestFormat, AnswerFormat, HistoryFormat {
   readonly name: DialectName;
+  readonly texts: TextFormat;
   /** Sent to the client of a stream while the provider is silent. */
   readonly keepAlive: Buffer;
   /** Counts of the tokens of requests; absent in an API without them. */

@@ -6,6 +6,7 @@ import { parseError } from '../provider-errors.ts';
 import { EventReader } from './stream.ts';
 import { MessageAnswerBuilder, streamFrames } from './response-mode.ts';
 import { readRequest } from './request.ts';
+import { texts } from './text-rules.ts';
 import { MessageToolAnswers } from './tools.ts';
 import { MessageToolStream } from './tools.ts';
 import { readWhole } from './response.ts';
@@ -14,6 +15,7 @@ import { readWhole } from './response.ts';
 export const anthropicMessagesDialect = {
   name: 'messages',
   readRequest,
+  texts,
   conversation: { messages: ['messages'], instructions: ['system'] },
   pathOf: ({ operation }) => (operation === 'count' ? '/v1/messages/count_tokens' : '/v1/messages'),
   signatures: {

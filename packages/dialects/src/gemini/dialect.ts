@@ -5,6 +5,7 @@ import { parameterNames } from './request-rewrite.ts';
 import { keepAlivePart } from './content.ts';
 import { parseError } from './errors.ts';
 import { readCountRequest, readRequest } from './request.ts';
+import { texts } from './text-rules.ts';
 import { streamFrames, GeminiAnswerBuilder } from './response-mode.ts';
 import { frameOf, ResponseReader } from './stream.ts';
 import { ContentToolAnswers, ContentToolStream } from './tools.ts';
@@ -14,6 +15,7 @@ import { readWhole } from './response.ts';
 export const geminiDialect = {
   name: 'gemini',
   readRequest,
+  texts,
   conversation: {
     messages: ['contents', 'content', 'requests'],
     instructions: ['systemInstruction', 'system_instruction'],

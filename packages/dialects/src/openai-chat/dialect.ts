@@ -7,6 +7,7 @@ import { ChatAnswerBuilder, streamFrames } from './response-mode.ts';
 import { plainAnswer } from './message-text.ts';
 import { parseError } from '../provider-errors.ts';
 import { readRequest } from './request.ts';
+import { texts } from './text-rules.ts';
 import { WholeToolAnswers, ChunkToolStream } from './tool-stream.ts';
 import { readWhole } from './whole-answer.ts';
 
@@ -14,6 +15,7 @@ import { readWhole } from './whole-answer.ts';
 export const openAiChatDialect = {
   name: 'chat',
   readRequest,
+  texts,
   conversation: { messages: ['messages', 'input'], instructions: ['instructions'] },
   pathOf: ({ operation }) => (operation === 'embeddings' ? '/embeddings' : '/chat/completions'),
   signatures: null,

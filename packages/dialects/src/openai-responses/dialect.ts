@@ -7,6 +7,7 @@ import { parseError } from '../provider-errors.ts';
 import { EventReader } from './event-reader.ts';
 import { ResponseBuilder, streamFrames } from './response-mode.ts';
 import { readCompaction, readRequest } from './request.ts';
+import { texts } from './text-rules.ts';
 import { ResponseFollower } from './response-follower.ts';
 import { state } from './state.ts';
 import { ResponseToolAnswers, ResponseToolStream } from './tool-stream.ts';
@@ -18,6 +19,7 @@ const methods = { chat: '', embeddings: '', count: '/input_tokens', compact: '/c
 export const openAiResponsesDialect = {
   name: 'responses',
   readRequest,
+  texts,
   conversation: { messages: ['input'], instructions: ['instructions'] },
   readCompaction,
   pathOf: ({ operation }) => `/responses${methods[operation]}`,

@@ -1,4 +1,5 @@
 import { withItemId } from '../item-ids.ts';
+import { clientItems } from './items.ts';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type {
   CallPart,
@@ -46,9 +47,6 @@ function isOfModel(item: unknown): boolean {
   const { type, role } = Object(item) as Fields;
   return role === 'assistant' || (typeof type === 'string' && !clientItems.test(type));
 }
-
-/** Items of the client: messages, results, and what stands between turns. */
-const clientItems = /^message$|^item_reference$|_(?:output|response|tools|trigger)$/;
 
 /** Throws a 400 where nothing is left of a conversation. */
 function assertReadable(items: readonly unknown[], dropped: DroppedFields): void {

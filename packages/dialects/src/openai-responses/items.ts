@@ -124,6 +124,9 @@ export function isSigned({ encrypted_content: encrypted }: Fields): boolean {
   return textOf(encrypted) !== '';
 }
 
+/** Items of the client: messages, results, and what stands between turns. */
+export const clientItems = /^message$|^item_reference$|_(?:output|response|tools|trigger)$/;
+
 /** Types of items by which a model asks the client to act. */
 const callTypes: ReadonlySet<unknown> = new Set([
   ...['function_call', 'custom_tool_call', 'computer_call', 'local_shell_call', 'shell_call'],

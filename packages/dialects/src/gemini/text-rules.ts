@@ -1,0 +1,121 @@
+import {
+  atRoot,
+  isSealed,
+  reads,
+  type TextFormat,
+  type TextPlace,
+  type TextRules,
+} from '../text-view/text-rules.ts';
+
+/** The texts of requests for contents, counts of tokens and embeddings. */
+const request: TextRules = {
+  list: 'contents',
+  kind: 'user',
+  members: {
+    ...reads('word', [
+      ...[
+        'model',
+        'role',
+        'mimeType',
+        'language',
+        'outcome',
+        'mode',
+        'responseMimeType',
+        'responseModalities',
+      ],
+      ...['mediaResolution', 'level', 'category', 'threshold', 'method', 'thinkingLevel', 'voiceName'],
+      ...['languageCode', 'languageCodes', 'behavior', 'scheduling', 'toolType', 'taskType', 'serviceTier'],
+      ...['startOffset', 'endOffset', 'environment', 'dynamicMode'],
+    ]),
+    ...reads('fixed', ['name', 'allowedFunctionNames']),
+    ...reads('schema', [
+      ...['parameters', 'parametersJsonSchema', 'responseSchema', 'responseJsonSchema', 'schema'],
+      'responseFormatSchema',
+    ]),
+    ...reads('data', ['fileUri', 'cachedContent']),
+    thoughtSignature: 'sealed',
+    args: 'values',
+    response: ({ name }) => (results.has(name) ? 'values' : 'schema'),
+    data: ({ name }) => (name === 'inlineData' ? 'file' : 'text'),
+    labels: atRoot('identity'),
+  },
+  names: new Set([
+    'id',
+    ...['contents', 'content', 'systemInstruction', 'parts', 'text', 'thought', 'functionCall', 'inlineData'],
+    ...['functionResponse', 'fileData', 'displayName', 'executableCode', 'code', 'codeExecutionResult'],
+    ...['output', 'toolCall', 'toolResponse', 'partMetadata', 'videoMetadata', 'tools', 'description'],
+    ...['functionDeclarations', 'toolConfig', 'functionCallingConfig', 'generationConfig', 'stopSequences'],
+    ...[
+      'safetySettings',
+      'requests',
+      'title',
+      'speechConfig',
+      'thinkingConfig',
+      'googleSearch',
+      'urlContext',
+    ],
+    ...['generateContentRequest', 'retrievalConfig', 'imageConfig', 'partialArgs', 'stringValue', 'jsonPath'],
+  ]),
+  kindOf: (place, member) => {
+    if (place.isRoot) return member === 'systemInstruction' || member === 'tools' ? 'system' : null;
+    return results.has(place.name) ? 'tool_result' : null;
+  },
+  isOfModel: (place) => place.sign('role') === 'model',
+  isSigned: (place) => place.sign('thought') === 'true' && isSealed(place.sign('thoughtSignature')),
+  isUnreadable,
+  spelled: camelCase,
+};
+
+/** The texts of whole answers. */
+const answer: TextRules = {
+  ...request,
+  list: '',
+  kind: 'answer',
+  members: {
+    ...request.members,
+    ...reads('word', [
+      'finishReason',
+      'blockReason',
+      'modelVersion',
+      'createTime',
+      'trafficType',
+      'modality',
+    ]),
+    logprobsResult: 'repeat',
+    usageMetadata: atRoot('identity'),
+  },
+  names: new Set([
+    ...[...request.names, 'candidates', 'content', 'usageMetadata', 'groundingMetadata', 'promptFeedback'],
+    ...[
+      'citationMetadata',
+      'finishMessage',
+      'groundingChunks',
+      'groundingSupports',
+      'error',
+      'index',
+      'responseId',
+    ],
+  ]),
+  kindOf: ({ name }) => (name === 'functionCall' ? 'tool_call' : results.has(name) ? 'tool_result' : null),
+  isSigned: () => false,
+  isUnreadable: () => false,
+};
+
+/** Parts with results of tools. */
+const results: ReadonlySet<string> = new Set(['functionResponse', 'codeExecutionResult', 'toolResponse']);
+
+function isUnreadable(place: TextPlace): boolean {
+  const { owner, name } = place;
+  const isInTool = owner?.memberName === 'tools' && owner.owner?.isRoot === true;
+  return isInTool && !place.isOfList && name !== 'functionDeclarations';
+}
+
+const snakeLetter = /_([a-z])/g;
+
+function camelCase(name: string): string {
+  return name.includes('_')
+    ? name.replaceAll(snakeLetter, (_, letter: string) => letter.toUpperCase())
+    : name;
+}
+
+export const texts: TextFormat = { request, answer };
