@@ -58,6 +58,8 @@ const request: TextRules = {
   },
   isOfModel: (place) => place.sign('role') === 'assistant',
   isSigned: (place) => place.sign('type') === 'thinking' && isSealed(place.sign('signature')),
+  passesSigned: true,
+  unsigned: '""',
   isUnreadable,
 };
 
@@ -72,7 +74,7 @@ const answer: TextRules = {
     const type = place.sign('type');
     return /tool_result$/.test(type) ? 'tool_result' : type === 'tool_use' ? 'tool_call' : null;
   },
-  isSigned: () => false,
+  passesSigned: false,
   isUnreadable: () => false,
 };
 

@@ -62,6 +62,8 @@ const request: TextRules = {
   },
   isOfModel: (place) => place.sign('role') === 'model',
   isSigned: (place) => place.sign('thought') === 'true' && isSealed(place.sign('thoughtSignature')),
+  passesSigned: true,
+  unsigned: '""',
   isUnreadable,
   spelled: camelCase,
 };
@@ -97,7 +99,7 @@ const answer: TextRules = {
     ],
   ]),
   kindOf: ({ name }) => (name === 'functionCall' ? 'tool_call' : results.has(name) ? 'tool_result' : null),
-  isSigned: () => false,
+  passesSigned: false,
   isUnreadable: () => false,
 };
 

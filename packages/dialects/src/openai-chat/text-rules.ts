@@ -55,6 +55,9 @@ const request: TextRules = {
   },
   isOfModel: (place) => place.sign('role') === 'assistant',
   isSigned: (place) => isSealed(place.sign('signature')) && thoughts.has(place.sign('type')),
+  // No reader of this API's form is known to verify it: the text would be a way around the checks.
+  passesSigned: false,
+  unsigned: 'null',
   isUnreadable,
 };
 
@@ -72,7 +75,6 @@ const answer: TextRules = {
   },
   names: new Set([...request.names, 'choices', 'message', 'delta', 'usage', 'error', 'created']),
   kindOf: (_, member) => (member === 'tool_calls' || member === 'function_call' ? 'tool_call' : null),
-  isSigned: () => false,
   isUnreadable: () => false,
 };
 

@@ -42,8 +42,8 @@ const request: TextRules = {
     url: (around) => (around.sign('type') === 'image' ? 'data' : 'text'),
     result: (around) => (around.sign('type') === 'image_generation_call' ? 'data' : 'text'),
     summary: ({ name, owner }) => (name === 'reasoning' && owner?.isRoot === true ? 'word' : 'text'),
-    authorization: ofServer,
-    headers: ofServer,
+    authorization: serverAccess,
+    headers: serverAccess,
     metadata: atRoot('identity'),
     user: atRoot('identity'),
     safety_identifier: atRoot('identity'),
@@ -74,6 +74,8 @@ const request: TextRules = {
     return place.sign('role') === 'assistant' || (type !== '' && !clientItems.test(type));
   },
   isSigned: (place) => place.sign('type') === 'reasoning' && isSealed(place.sign('encrypted_content')),
+  passesSigned: true,
+  unsigned: 'null',
   isUnreadable,
 };
 
@@ -102,7 +104,7 @@ const answer: TextRules = {
     if (type.endsWith('_call') && resultMembers.has(member)) return 'tool_result';
     return isCall({ type }) ? 'tool_call' : null;
   },
-  isSigned: () => false,
+  passesSigned: false,
   isUnreadable: () => false,
 };
 
@@ -120,7 +122,7 @@ function kindInItem(item: TextPlace, member: string): 'system' | 'tool_result' |
 }
 
 /** Access to a server of MCP. */
-function ofServer(around: TextPlace): 'identity' | 'text' {
+function serverAccess(around: TextPlace): 'identity' | 'text' {
   return around.sign('type') === 'mcp' || around.memberName === 'tools' ? 'identity' : 'text';
 }
 

@@ -149,15 +149,47 @@ describe('the texts of an answer', () => {
     ]);
   });
 
-  it('loses the tokens of the texts that change, and of no other', () => {
+  it('loses the signature of reasoning with its text', () => {
+    const unsigned = (name: DialectName, answer: Fields): unknown => {
+      const view = viewOf(name, answer);
+      const [viewText] = view.texts;
+      if (viewText === undefined) throw new Error('the view has no text');
+      return JSON.parse(view.rewritten([{ viewText, from: 0, until: 1, text: 'We' }]).toString());
+    };
+    const thinking = { type: 'thinking', thinking: 'I greet.', signature: 'c2lnbmVk' };
+    const text = { type: 'text', text: 'Hello', signature: 'c2lnbmVk' };
+    expect(unsigned('messages', { content: [thinking, text] })).toEqual({
+      content: [{ ...thinking, thinking: 'We greet.', signature: '' }, text],
+    });
+    const item = (summary: string, sealed: string | null): Fields => ({
+      type: 'reasoning',
+      summary: [{ type: 'summary_text', text: summary }],
+      encrypted_content: sealed,
+    });
+    expect(
+      unsigned('responses', { output: [item('I greet.', 'c2VhbA=='), item('Bye.', 'c2VhbA==')] }),
+    ).toEqual({
+      output: [item('We greet.', null), item('Bye.', 'c2VhbA==')],
+    });
+    const parts = (thought: string, thoughtSignature: string): Fields => ({
+      candidates: [{ content: { parts: [{ text: thought, thought: true, thoughtSignature }] } }],
+    });
+    expect(unsigned('gemini', parts('I greet.', 'c2lnbmVk'))).toEqual(parts('We greet.', ''));
+    const details = (thought: string, signature: string | null): Fields => ({
+      choices: [{ message: { reasoning_details: [{ type: 'reasoning.text', text: thought, signature }] } }],
+    });
+    expect(unsigned('chat', details('I greet.', 'c2lnbmVk'))).toEqual(details('We greet.', null));
+  });
+
+  it('loses the tokens of changed texts, and of no other', () => {
     const choice = (content: string): Fields => ({
       message: { content },
       logprobs: { content: [{ token: content }] },
     });
     const view = viewOf('chat', { choices: [choice('Hello'), choice('Bye')] });
-    const [of] = view.texts;
-    if (of === undefined) throw new Error('the view has no text');
-    expect(JSON.parse(view.rewritten([{ of, from: 1, until: 4, text: '---' }]).toString())).toEqual({
+    const [viewText] = view.texts;
+    if (viewText === undefined) throw new Error('the view has no text');
+    expect(JSON.parse(view.rewritten([{ viewText, from: 1, until: 4, text: '---' }]).toString())).toEqual({
       choices: [{ message: { content: 'H---o' }, logprobs: null }, choice('Bye')],
     });
   });

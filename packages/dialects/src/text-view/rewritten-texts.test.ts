@@ -15,10 +15,10 @@ const viewOf = (name: DialectName, body: string | Fields): TextView => {
 /** A request with one change of the text with a value. */
 const rewritten = (name: DialectName, body: string, [value, by]: readonly [string, string]): string => {
   const view = viewOf(name, body);
-  const of = view.texts.find((text) => text.value.includes(value));
-  if (of === undefined) throw new Error('the view has no such text');
-  const from = of.value.indexOf(value);
-  return view.rewritten([{ of, from, until: from + value.length, text: by }]).toString();
+  const viewText = view.texts.find((text) => text.value.includes(value));
+  if (viewText === undefined) throw new Error('the view has no such text');
+  const from = viewText.value.indexOf(value);
+  return view.rewritten([{ viewText, from, until: from + value.length, text: by }]).toString();
 };
 
 describe('a rewritten request', () => {
@@ -53,7 +53,9 @@ describe('a rewritten request', () => {
           const [begin, end] = onCharacters(of.value, from, length);
           chosen.set(of, { from: begin, until: end, text });
         }
-        const written = view.rewritten([...chosen].map(([of, each]) => ({ of, ...each }))).toString();
+        const written = view
+          .rewritten([...chosen].map(([viewText, each]) => ({ viewText, ...each })))
+          .toString();
         if (chosen.size === 0) expect(written).toBe(body);
         const expected = view.texts
           .map((text) => {
@@ -76,7 +78,7 @@ describe('a rewritten request', () => {
 /** Strings of a document as they are written. */
 const stringsIn = (json: string): string[] => json.match(/"(?:[^"\\]|\\.)*"/gs) ?? [];
 
-/** A part of a text that divides no character. */
+/** A part of a text between characters. */
 function onCharacters(value: string, from: number, length: number): [number, number] {
   const characters = Array.from(value);
   const begin = from % (characters.length + 1);

@@ -48,8 +48,12 @@ export interface TextRules {
   kindOf(place: TextPlace, member: string): TextKind | null;
   /** Whether an element of the conversation is of the model. */
   isOfModel(place: TextPlace): boolean;
-  /** Whether a place has reasoning with a signature, written by the model's maker. */
+  /** Whether a place has reasoning with a signature. */
   isSigned(place: TextPlace): boolean;
+  /** Whether its texts are not read: they come back to the maker of the model, which wrote them and verifies the signature. */
+  passesSigned: boolean;
+  /** The value of a signature once its text changes, as JSON. */
+  unsigned: 'null' | '""';
   /** Whether an object is a tool run by the provider, or a list of numbers has tokens. */
   isUnreadable(place: TextPlace): boolean;
   /** The usual spelling of a name, in APIs with several. */
@@ -134,11 +138,6 @@ export class TextPlace {
 
   get isOfList(): boolean {
     return this.parent?.isList === true;
-  }
-
-  /** Whether it is another place, or inside of it. */
-  isIn(around: TextPlace): boolean {
-    return this === around || this.parent?.isIn(around) === true;
   }
 
   isSignedBy(rules: TextRules): boolean {

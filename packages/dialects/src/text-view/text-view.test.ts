@@ -218,6 +218,14 @@ describe('the texts of a request', () => {
     ]);
   });
 
+  it('has signed reasoning in chat completions, since no receiver is known to verify it', () => {
+    const thinking = { type: 'thinking', thinking: 'I greet.', signature: 'c2lnbmVk' };
+    expect(textsOf('chat', { messages: [{ role: 'assistant', thinking_blocks: [thinking] }] })).toEqual([
+      'user messages[0].thinking_blocks[0].thinking I greet.',
+    ]);
+    expect(textsOf('messages', { messages: [{ role: 'assistant', content: [thinking] }] })).toEqual([]);
+  });
+
   it('has each of two members of one name, whatever the other members are', () => {
     const body = '{"messages":[{"role":"user","content":"first","content":"second","role":"tool"}]}';
     expect(viewOf('chat', body).texts.map(({ kind, value }) => `${kind} ${value}`)).toEqual([

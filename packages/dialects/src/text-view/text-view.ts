@@ -24,7 +24,7 @@ export interface ViewText {
 
 /** A change of one text of a view. */
 export interface ViewChange extends TextChange {
-  of: ViewText;
+  viewText: ViewText;
 }
 
 /** All texts of a document, and the places in it that nothing here can read. */
@@ -51,19 +51,21 @@ export class TextView {
 
   /** The document with changes of its texts; every byte of other values stays. Throws for a fixed text. */
   rewritten(changes: readonly ViewChange[]): Pieces {
-    const byText = Map.groupBy(changes, ({ of }) => of);
-    const ofDocument = new Map<SourceText | null, Edit[]>();
-    for (const [text, list] of byText) {
+    const byDocument = new Map<SourceText | null, Edit[]>([[null, []]]);
+    const changedPlaces = new Set<TextPlace>();
+    for (const [text, list] of Map.groupBy(changes, ({ viewText }) => viewText)) {
       if (!(text instanceof SourceText) || text.isFixed) throw new Error('a fixed text has been changed');
-      const edits = ofDocument.get(text.outer) ?? [];
-      edits.push(...text.edits(list));
-      ofDocument.set(text.outer, edits);
+      const edits = byDocument.get(text.outer) ?? [];
+      for (const edit of text.edits(list)) edits.push(edit);
+      byDocument.set(text.outer, edits);
+      for (let place: TextPlace | null = text.place; place !== null; place = place.parent)
+        changedPlaces.add(place);
     }
-    const edits = ofDocument.get(null) ?? [];
-    for (const [outer, inner] of ofDocument) if (outer !== null) edits.push(...outer.editsInside(inner));
-    const places = [...byText.keys()].flatMap((text) => (text instanceof SourceText ? [text.place] : []));
-    for (const { around, from: at, until } of this.#repeats)
-      if (places.some((place) => place.isIn(around))) edits.push({ at, until, text: 'null' });
+    const edits: Edit[] = [];
+    for (const [outer, inner] of byDocument)
+      for (const edit of outer?.editsInside(inner) ?? inner) edits.push(edit);
+    for (const { around, from: at, until, replacement } of this.#repeats)
+      if (changedPlaces.has(around)) edits.push({ at, until, text: replacement });
     return applyEdits(this.#body, edits);
   }
 }
@@ -163,7 +165,7 @@ const word = /^[\w.:/+=-]{0,512}$/;
 class TextReader {
   readonly texts: SourceText[] = [];
   readonly unreadable: string[] = [];
-  repeats: readonly Repeat[] = [];
+  readonly repeats: Repeat[] = [];
   readonly #rules: TextRules;
   #older: ReadonlySet<TextPlace> = new Set();
 
@@ -175,7 +177,7 @@ class TextReader {
     const around = new TextPlace(null, { name: '', index: -1, isList: false, reading: null });
     const walk = new TextWalk(body, this.#rules, around, Math.max(0, body.indexOf(openBrace)));
     while (!walk.step()) yield;
-    this.repeats = walk.repeats;
+    for (const repeat of walk.repeats) this.repeats.push(repeat);
     this.#older = new Set(olderOf(walk.elements, this.#rules));
     yield* this.#addAll({ json: body, outer: null }, walk.leaves);
     for (const place of walk.places)
@@ -195,7 +197,9 @@ class TextReader {
     const { json } = document;
     const { place, from, until, type } = leaf;
     if (type === 'string')
-      return place.isSignedBy(this.#rules) ? null : this.#addString(document, leaf, this.#readingOf(leaf));
+      return this.#rules.passesSigned && place.isSignedBy(this.#rules)
+        ? null
+        : this.#addString(document, leaf, this.#readingOf(leaf));
     const isName = type === 'name';
     const value = isName ? decoded(json, from, until) : json.toString('latin1', from, until);
     this.#addText(document, leaf, { value, isFixed: isName, coding: isName ? 'string' : 'number' });
@@ -214,6 +218,7 @@ class TextReader {
       case 'sealed':
         if (!(reading === 'word' ? word.test(value) : isSealed(value)))
           this.#addText(document, leaf, { value, isFixed: true });
+        else if (reading === 'sealed') this.#addSignature(document, leaf);
         return null;
       case 'file':
         this.#addFile(document, leaf, value);
@@ -230,6 +235,11 @@ class TextReader {
     }
     this.#addText(document, leaf, { value, isFixed: reading === 'fixed' });
     return null;
+  }
+
+  #addSignature({ outer }: Document, { place, from, until }: Leaf): void {
+    if (outer === null && this.#rules.isSigned(place))
+      this.repeats.push({ around: place, from, until, replacement: this.#rules.unsigned });
   }
 
   #readingOf({ place, member }: Leaf): Reading {

@@ -24,11 +24,13 @@ export interface Leaf {
   until: number;
 }
 
-/** A value that repeats the texts of the object around it. */
+/** A value that is true for the texts of the object around it as they are: it repeats or signs them. */
 export interface Repeat {
   around: TextPlace;
   from: number;
   until: number;
+  /** The value once one of the texts changes, as JSON. */
+  replacement: string;
 }
 
 /** So many values and names are passed in a step, which takes a few milliseconds. */
@@ -99,7 +101,7 @@ export class TextWalk {
     }
     if (!isList && reading === null) this.places.push(place);
     if (reading === 'repeat' && parent.reading !== 'repeat')
-      this.repeats.push({ around: parent, from: at, until: at });
+      this.repeats.push({ around: parent, from: at, until: at, replacement: 'null' });
     this.#place = place;
     this.#at = at + 1;
   }
