@@ -15,6 +15,8 @@ export interface CompletionCall {
   key?: string;
   /** The acting user. */
   user?: string;
+  /** The session. Default: one for each request. */
+  session?: string;
   /** How the provider behaves. */
   provider?: Omit<Instructions, 'id'>;
   /** The client gives up after it. */
@@ -124,7 +126,7 @@ export class GatewayClient {
           ...as.keyHeader(call.key ?? this.#key),
           'content-type': 'application/json',
           'content-length': Buffer.byteLength(body),
-          'x-session-id': id,
+          'x-session-id': call.session ?? id,
           ...actingAs(call.user),
         },
       });

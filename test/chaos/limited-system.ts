@@ -51,6 +51,13 @@ export class LimitedSystem {
     return { id, key, client };
   }
 
+  /** A client whose calls have keys of their own. */
+  client(): GatewayClient {
+    const client = new GatewayClient(this.chaos.credentials.url, '');
+    this.#opened.push(client);
+    return client;
+  }
+
   async limitOf(key: string, resource: string): Promise<LimitState> {
     const answer = await new ApiClient(this.chaos.credentials.url).call(key, 'GET', '/v1/limits');
     const { limits } = expectSuccess(answer, 'reading limits') as { limits: LimitState[] };
@@ -94,4 +101,15 @@ export class LimitedSystem {
 /** Many clients at once. */
 export function flood(client: GatewayClient, call: CompletionCall, count: number): Promise<Outcome[]> {
   return Promise.all(Array.from({ length: count }, () => client.complete(call)));
+}
+
+/** The most requests at the provider at any time. */
+export function mostAtOnce(requests: readonly SimulatorRequest[]): number {
+  const steps = requests.flatMap(({ at, finished_at, client_closed_at }) => [
+    { at, by: 1 },
+    { at: finished_at ?? client_closed_at ?? Infinity, by: -1 },
+  ]);
+  let now = 0;
+  // An end before a start of the same millisecond.
+  return Math.max(0, ...steps.sort((a, b) => a.at - b.at || a.by - b.by).map(({ by }) => (now += by)));
 }

@@ -4,7 +4,7 @@ import { earlyInMinute } from '@gatehouse/test/minute';
 import type { SimulatorRequest } from '@gatehouse/test/provider-simulator/records';
 import { allArrived } from './audit.ts';
 import type { Outcome } from './gateway-client.ts';
-import { flood, LimitedSystem } from './limited-system.ts';
+import { flood, LimitedSystem, mostAtOnce } from './limited-system.ts';
 
 const clients = 300;
 /** Pico-USD per token of gpt-4.1-mini in deploy/local/models.yaml. */
@@ -44,7 +44,7 @@ describe('limits with three replicas of chat whose wall clocks are wrong', () =>
       await system.untilAllReplicasAnswer();
       const outcomes = await flood(client, { provider: { delay_ms: 3_000 } }, clients);
       expect(outcomes.filter(({ status }) => status === 200)).toHaveLength(10);
-      expect(atOnce(system.served(outcomes))).toBe(10);
+      expect(mostAtOnce(system.served(outcomes))).toBe(10);
 
       // One after the other, over all replicas: no client is refused because of its own last request.
       for (let round = 0; round < 12; round += 1) {
@@ -127,17 +127,6 @@ describe('a budget with three replicas of chat whose wall clocks are wrong', () 
     });
   }, 240_000);
 });
-
-/** The most requests that were with the provider at any time. */
-function atOnce(requests: readonly SimulatorRequest[]): number {
-  const steps = requests.flatMap(({ at, finished_at, client_closed_at }) => [
-    { at, by: 1 },
-    { at: finished_at ?? client_closed_at ?? Infinity, by: -1 },
-  ]);
-  let now = 0;
-  // An end before a start of the same millisecond.
-  return Math.max(...steps.sort((a, b) => a.at - b.at || a.by - b.by).map(({ by }) => (now += by)));
-}
 
 /** The provider's charges for what it delivered. */
 function spent(requests: readonly SimulatorRequest[]): bigint {
