@@ -230,6 +230,33 @@ it('takes limits from its URL, and no other role', async () => {
   await own.end();
 });
 
+describe('a pipelined pool', () => {
+  it('runs statements that are sent together in their order, prepared ones too', async () => {
+    const pipelined = createPool({ url: probe.url, role: 'probe_app', max: 1, log, pipelined: true });
+    const named = (n: number) => ({ name: 'n', text: 'select $1::integer as n', values: [n] });
+    const results = await withTransaction(pipelined, (client) =>
+      Promise.all([
+        client.one(named(1)),
+        client.query(`select set_config('probe.n', '2', true)`),
+        client.one(`select current_setting('probe.n')::integer as n`),
+        client.one(named(3)),
+      ]),
+    );
+    expect([results[0], results[2], results[3]]).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
+    await pipelined.end();
+  });
+
+  it('rolls back when one of them fails, and goes on', async () => {
+    const pipelined = createPool({ url: probe.url, role: 'probe_app', max: 1, log, pipelined: true });
+    const failing = withTransaction(pipelined, (client) =>
+      Promise.all([client.query('select 1 / $1::integer', [0]), client.query('select 2')]),
+    );
+    await expect(failing).rejects.toMatchObject({ code: '22012' });
+    expect(await withTransaction(pipelined, (client) => client.one('select 3 as n'))).toEqual({ n: 3 });
+    await pipelined.end();
+  });
+});
+
 describe('a database that is away', () => {
   it('is database_unavailable for statements and transactions, at once when it refuses', async () => {
     const refused = createPool({

@@ -27,6 +27,8 @@ export interface PoolOptions {
   perTenant?: number;
   /** Whether tenants take turns at it: `query`, which names no tenant, throws. */
   inTurns?: boolean;
+  /** Whether statements are sent without waiting for the answers of those before them. The server runs them in their order. */
+  pipelined?: boolean;
   /** Connections shared with other pools, in turns. Default: it has `max` by itself. */
   shared?: SharedConnections | undefined;
   log: Logger;
@@ -75,6 +77,7 @@ export function createPool(options: PoolOptions): Pool {
     idleTimeoutMillis: options.idleTimeoutMs ?? idleTimeoutMs,
     connectionTimeoutMillis: connectMs ?? connectTimeoutMs,
     Client: PatientClient,
+    pipeline: options.pipelined === true,
     keepAlive: true,
     // The last one counts.
     options: [startUp(limits), settings, startUp({ role: options.role })].join(' '),
