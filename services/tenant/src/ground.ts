@@ -14,7 +14,7 @@ export function createGround(shell: Shell, { DATABASE_URL: url, DATABASE_POOL: m
       system: { role: 'tenant_system', waits: 'all', max },
       app: { role: 'tenant_app', waits: 'tenants', max: half },
       proved: { role: 'tenant_system', waits: 'tenants', max: half },
-      lease: { role: 'tenant_system', waits: 'tenants', max: half },
+      lease: { role: 'tenant_system', waits: 'tenants', max: half, pipelined: true },
       logins: { role: 'tenant_system', waits: 'unproved', max: half },
       // `known`: keys, sessions, users, changes and settings of many. `unknown`: keys possibly made up. `proved`: of one
       // tenant or person.

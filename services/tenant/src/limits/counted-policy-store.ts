@@ -40,6 +40,12 @@ export function overrideJoin(counter: string): string {
      ) as o on true`;
 }
 
+/** Policies by the ids of their counters, and the current windows. */
+export interface CountedPolicies {
+  policies: ReadonlyMap<string, CountedPolicy>;
+  calendar: Calendar;
+}
+
 /**
  * The enabled policies of a tenant's counters, by the ids of the counters, and the current windows. The budget of a
  * session, which has no stored policy, counts since it was set.
@@ -48,10 +54,12 @@ export async function findCountedPolicies(
   db: Queryable,
   tenantId: string,
   asks: readonly { subjectId: string; counter: PolicyCounter }[],
-): Promise<{ policies: ReadonlyMap<string, CountedPolicy>; calendar: Calendar }> {
+): Promise<CountedPolicies> {
+  if (asks.length === 0) return { policies: new Map(), calendar: calendarOf([]) };
   const counters = [...new Map(asks.map(({ subjectId, counter }) => [subjectId, counter]))];
-  const rows = await db.all<PolicyRow>(
-    `with ${calendarExpressions('clock_timestamp()')},
+  const rows = await db.all<PolicyRow>({
+    name: 'find_counted_policies',
+    text: `with ${calendarExpressions('clock_timestamp()')},
      shown as materialized (select jsonb_agg(calendar) as calendar from calendar)
      select a.id, p.per, p.limits, p.budget, p.enforce, ${milliseconds('p.counts_since')} as "countsSince",
             p.session_budget::text as "sessionBudget", o.amounts as "valueOverride", coalesce(g.amounts, '[]') as "groupOverrides", (select calendar from shown) as calendar
@@ -79,7 +87,7 @@ export async function findCountedPolicies(
            cross join lateral (
              select folded from tenant.groups where id = member.group_id::uuid and tenant_id = $1 limit 1) as named))
      ) as g on true`,
-    [
+    values: [
       tenantId,
       counters.map(([id]) => id),
       counters.map(([, { policyId }]) => policyId),
@@ -88,7 +96,7 @@ export async function findCountedPolicies(
       counters.map(([, { sessionBudget }]) => sessionBudget?.toString()),
       sessionBudgetPolicyId,
     ],
-  );
+  });
   const policies = new Map(
     rows.map(
       ({

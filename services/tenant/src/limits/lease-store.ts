@@ -13,7 +13,8 @@ import {
   type Lease,
   type Resource,
 } from './leases.ts';
-import { findHeld, findLimitRows, readLimits, type Limited } from './limit-store.ts';
+import { findHeld, findLimitRows, findSubjects, readLimits, type Limited } from './limit-store.ts';
+import { findCountedPolicies } from './counted-policy-store.ts';
 import {
   findCounterRows,
   lowerSessionBudgets,
@@ -85,7 +86,10 @@ interface LockedLeases extends RequestedLeases {
   full: ReadonlySet<string> | null;
 }
 
-/** Leases from locked rows: the holds of others are read after the lock. Null where rows are missing. */
+/**
+ * Leases from locked rows. Null where rows are missing. The statements go out together and run in this order: the holds of
+ * others are read after the locks.
+ */
 export async function leaseLocked(
   db: Queryable,
   tenantId: string,
@@ -93,22 +97,26 @@ export async function leaseLocked(
 ): Promise<(Granted | null)[] | null> {
   const subjects = asks.filter(isOfSubject);
   const keyIds = [...new Set(subjects.map(({ subjectId }) => subjectId))];
-  const limitRows = await findLimitRows(db, keyIds, { lock: 'for update' });
+  const counterAsks = asks.filter(isOfCounter);
+  const subjectIds = [...new Set(asks.map(({ subjectId }) => subjectId))];
+  const [limitRows, rows, , held, subjectRows, policies] = await Promise.all([
+    findLimitRows(db, keyIds, { lock: 'for update' }),
+    findCounterRows(db, tenantId, counterAsks, 'for update'),
+    lowerSessionBudgets(db, counterAsks),
+    findHeld(db, tenantId, { subjectIds, exceptHolder: holder.id }),
+    findSubjects(db, tenantId, keyIds),
+    findCountedPolicies(db, tenantId, counterAsks),
+  ]);
   const known = new Set(limitRows.map(limitName));
   if (full === null && !subjects.every((ask) => known.has(limitName(ask)))) return null;
-  const counterAsks = asks.filter(isOfCounter);
-  const rows = await findCounterRows(db, tenantId, counterAsks, 'for update');
-  await lowerSessionBudgets(db, counterAsks);
-  const held = await findHeld(db, tenantId, {
-    subjectIds: [...new Set(asks.map(({ subjectId }) => subjectId))],
-    exceptHolder: holder.id,
-  });
-  const { now, tenantStatus, replicas, limits } = await readLimits(db, tenantId, { keyIds, limitRows, held });
-  const counters = await readCounters(db, tenantId, {
-    asks: counterAsks,
-    rows,
+  const { now, tenantStatus, replicas, limits } = await readLimits(db, {
+    subjects: subjectRows,
+    limitRows,
     held,
-    full: full ?? new Set(),
+  });
+  const counters = readCounters({
+    ...{ asks: counterAsks, rows, held },
+    ...{ full: full ?? new Set(), counted: policies },
   });
   if (counters === null) return null;
   // An inactive tenant may return what it holds.
@@ -160,23 +168,18 @@ async function storeLeases(
     const grant = granted[index] ?? null;
     return grant === null || grant.isFull ? [] : [{ ask, ...grant }];
   });
-  await updateLimitRows(
-    db,
-    leases.filter(({ ask }) => isOfSubject(ask)),
-  );
-  await updateCounters(
-    db,
-    leases.flatMap(({ ask, lease: { window, used } }) => {
-      const { row, removableAt = 0 } = counted.get(limitName(ask)) ?? { row: null };
-      return row === null ? [] : [{ row, window, used, removableAt }];
-    }),
-  );
-  await upsertHolds(db, { holder, tenantId, leases });
-  await dropHolds(
-    db,
-    holder.id,
-    asks.filter((_, index) => granted[index] === null),
-  );
+  const counterLeases = leases.flatMap(({ ask, lease: { window, used } }) => {
+    const { row, removableAt = 0 } = counted.get(limitName(ask)) ?? { row: null };
+    return row === null ? [] : [{ row, window, used, removableAt }];
+  });
+  const subjectLeases = leases.filter(({ ask }) => isOfSubject(ask));
+  const unlimited = asks.filter((_, index) => granted[index] === null);
+  await Promise.all([
+    updateLimitRows(db, subjectLeases),
+    updateCounters(db, counterLeases),
+    upsertHolds(db, { holder, tenantId, leases }),
+    dropHolds(db, holder.id, unlimited),
+  ]);
 }
 
 /** The limit without its unleased part. */

@@ -21,7 +21,7 @@ import {
   type Granted,
   type RequestedLeases,
 } from './lease-store.ts';
-import { findLimitRows, readLimits } from './limit-store.ts';
+import { findLimitRows, findSubjects, readLimits } from './limit-store.ts';
 import { openCounters } from './counter-opening-store.ts';
 import { chargeCounters, lockBudgets } from './policy-counter-store.ts';
 
@@ -121,22 +121,30 @@ export class LeaseSystemStore extends Store {
   }
 
   async #settleTenant(db: Queryable, tenantId: string, settlements: readonly Settlement[]): Promise<void> {
-    await db.query(`set local lock_timeout = '1s'`);
-    const fresh = await insertSettlements(db, settlements);
+    const [, fresh] = await Promise.all([
+      db.query(`set local lock_timeout = '1s'`),
+      insertSettlements(db, settlements),
+    ]);
     const charges = settlements
       .filter((settlement) => fresh.has(settlement.id))
       .flatMap(({ charges, ...settlement }) => charges.map((charge) => ({ ...settlement, ...charge })));
     const subjectIds = [...new Set(charges.map((charge) => charge.subjectId))];
     if (subjectIds.length === 0) return;
-    await findLimitRows(db, subjectIds, { kinds: ['budget'], lock: 'for update' });
-    await lockBudgets(db, tenantId, subjectIds);
-    await chargeBudgets(db, tenantId, charges);
-    await chargeCounters(db, tenantId, charges);
-    await chargeHolds(db, charges);
+    // Sent together and run in this order: leases wait for the locks.
+    await Promise.all([
+      findLimitRows(db, subjectIds, { kinds: ['budget'], lock: 'for update' }),
+      lockBudgets(db, tenantId, subjectIds),
+      chargeBudgets(db, tenantId, charges),
+      chargeCounters(db, tenantId, charges),
+      chargeHolds(db, charges),
+    ]);
     for (const alert of await publishCounterThresholds(db, tenantId, subjectIds))
       await this.#options.raise(db, alert);
-    const limitRows = await findLimitRows(db, subjectIds, { kinds: ['budget'] });
-    const { limits } = await readLimits(db, tenantId, { keyIds: subjectIds, limitRows, held: [] });
+    const [limitRows, subjects] = await Promise.all([
+      findLimitRows(db, subjectIds, { kinds: ['budget'] }),
+      findSubjects(db, tenantId, subjectIds),
+    ]);
+    const { limits } = await readLimits(db, { subjects, limitRows, held: [] });
     for (const { subjectId, resource, limitUse, counted, publishedPercent } of limits) {
       if (resource !== 'budget' || counted !== 'kept') continue;
       const reached = thresholdsReached(limitUse.used, limitUse.limit, publishedPercent);

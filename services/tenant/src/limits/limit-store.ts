@@ -32,7 +32,8 @@ export class LimitStore extends Store {
       const limitRows = await findLimitRows(db, [tenantId, ...keyIds]);
       const held = await findHeld(db, tenantId, { subjectIds: [tenantId, ...keyIds], exceptHolder: null });
       const { memoryLimits, timezone } = await findSettings(db, tenantId);
-      const limits = await readLimits(db, tenantId, { keyIds, limitRows, held });
+      const subjects = await findSubjects(db, tenantId, keyIds);
+      const limits = await readLimits(db, { subjects, limitRows, held });
       return { ...limits, memoryLimits: memoryLimitsOf(memoryLimits), timezone };
     });
   }
@@ -80,8 +81,10 @@ export interface LimitsNow {
   limits: Limited[];
 }
 
+/** A tenant or a key with its settings, and the windows at one moment. */
 interface SubjectRow {
   id: string;
+  isTenant: boolean;
   status: TenantStatus;
   limits: Limits | null;
   budget: Budget | null;
@@ -111,24 +114,22 @@ export interface HeldRow {
 }
 
 /**
- * The limits of a tenant and of its keys `keyIds`, with the amounts spent and held. A limit without a row has no
- * spending yet.
+ * The limits of a tenant and of some of its keys, with the amounts spent and held. A limit without a row has no spending
+ * yet.
  */
 export async function readLimits(
   db: Queryable,
-  tenantId: string,
   {
-    keyIds,
+    subjects,
     limitRows,
     held,
-  }: { keyIds: readonly string[]; limitRows: readonly LimitRow[]; held: readonly HeldRow[] },
+  }: { subjects: readonly SubjectRow[]; limitRows: readonly LimitRow[]; held: readonly HeldRow[] },
 ): Promise<LimitsNow> {
-  const subjects = await findSubjects(db, tenantId, keyIds);
   const rowsByName = new Map(limitRows.map((row) => [limitName(row), row]));
   const heldByName = Map.groupBy(held, limitName);
   const rows = subjects.flatMap((subject) =>
     resources.flatMap((resource) => {
-      const limit = resource === 'counts' ? countsOf(subject, tenantId) : limitOf(subject, resource);
+      const limit = resource === 'counts' ? countsOf(subject) : limitOf(subject, resource);
       if (limit === null) return [];
       const row = rowsByName.get(limitName({ subjectId: subject.id, resource }));
       const move = moveWindow(windowOf(subject, resource), row?.window ?? { name: 0, bounds: null });
@@ -216,25 +217,28 @@ export async function findHeld(
   tenantId: string,
   { subjectIds, exceptHolder }: { subjectIds: readonly string[]; exceptHolder: string | null },
 ): Promise<HeldRow[]> {
-  const rows = await db.all<Record<'amount' | 'inUse', string> & Omit<HeldRow, 'amount' | 'inUse'>>(
-    `select h.subject_id as "subjectId", h.resource, ${milliseconds('h.window_start')} as "windowStart",
+  const rows = await db.all<Record<'amount' | 'inUse', string> & Omit<HeldRow, 'amount' | 'inUse'>>({
+    name: 'find_held',
+    text: `select h.subject_id as "subjectId", h.resource, ${milliseconds('h.window_start')} as "windowStart",
             sum(h.amount)::text as amount, sum(greatest(0, h.amount - h.spare))::text as "inUse"
      from tenant.limit_holds h join tenant.limit_holders o on o.id = h.holder_id
      where h.tenant_id = $3 and h.subject_id = any($1::uuid[]) and h.holder_id is distinct from $2::uuid and h.amount > 0
        and (h.resource = 'budget' or o.seen_at > clock_timestamp() - ${deadAfter})
      group by h.subject_id, h.resource, h.window_start`,
-    [subjectIds, exceptHolder, tenantId],
-  );
+    values: [subjectIds, exceptHolder, tenantId],
+  });
   return rows.map(({ amount, inUse, ...row }) => ({ ...row, amount: BigInt(amount), inUse: BigInt(inUse) }));
 }
 
-async function findSubjects(
+/** A tenant and those of its keys. */
+export async function findSubjects(
   db: Queryable,
   tenantId: string,
   keyIds: readonly string[],
 ): Promise<SubjectRow[]> {
-  return db.all<SubjectRow>(
-    `with clock as materialized (select clock_timestamp() as at),
+  return db.all<SubjectRow>({
+    name: 'find_subjects',
+    text: `with clock as materialized (select clock_timestamp() as at),
      subjects as materialized (
        select id, status, limits, budget, tenant.timezone_or_utc(budget_timezone) as timezone
        from tenant.tenants where id = $1
@@ -247,15 +251,15 @@ async function findSubjects(
               ('1 ' || coalesce(budget ->> 'period', 'day'))::interval as length
        from subjects, clock
      )
-     select id, status, limits, budget, ${milliseconds('at')} as now,
+     select id, id = $1 as "isTenant", status, limits, budget, ${milliseconds('at')} as now,
             (select count(*)::integer from tenant.limit_holders where seen_at > at - ${deadAfter}) as replicas,
             ${milliseconds(`date_trunc('minute', at)`)} as minute_start,
             ${milliseconds(`date_trunc('minute', at) + interval '1 minute'`)} as minute_end,
             ${milliseconds('period at time zone timezone')} as period_start,
             ${milliseconds('(period + length) at time zone timezone')} as period_end
      from periods`,
-    [tenantId, keyIds],
-  );
+    values: [tenantId, keyIds],
+  });
 }
 
 /** An SQL expression: the time in milliseconds since the epoch. */
@@ -263,8 +267,8 @@ export function milliseconds(time: string): string {
   return `floor(extract(epoch from ${time}) * 1000)::float8`;
 }
 
-function countsOf({ id }: SubjectRow, tenantId: string): bigint {
-  return id === tenantId ? countsPerMinute.tenant : countsPerMinute.key;
+function countsOf({ isTenant }: SubjectRow): bigint {
+  return isTenant ? countsPerMinute.tenant : countsPerMinute.key;
 }
 
 function windowOf(subject: SubjectRow, resource: Resource): Window {

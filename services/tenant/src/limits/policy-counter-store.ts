@@ -1,5 +1,5 @@
 import type { Queryable } from '@gatehouse/pg/pool';
-import { findCountedPolicies } from './counted-policy-store.ts';
+import type { CountedPolicies } from './counted-policy-store.ts';
 import { milliseconds, type HeldRow, type Limited } from './limit-store.ts';
 import { isHeld, limitName, type SetResource, type Window } from './leases.ts';
 import {
@@ -36,8 +36,9 @@ export async function findCounterRows(
 ): Promise<CounterRow[]> {
   if (asks.length === 0) return [];
   const sorted = inOrder(asks);
-  const rows = await db.all<StoredRow>(
-    `select c.id, c.resource, c.start, c."end", c.used, c."publishedPercent", c."removableAt"
+  const rows = await db.all<StoredRow>({
+    name: lock === '' ? 'find_counter_rows' : 'lock_counter_rows',
+    text: `select c.id, c.resource, c.start, c."end", c.used, c."publishedPercent", c."removableAt"
      from unnest($1::uuid[], $2::text[]) with ordinality as a (id, resource, number) cross join lateral (
        select id, resource, ${milliseconds('window_start')} as start, ${milliseconds('window_end')} as "end",
               used::text, published_percent as "publishedPercent",
@@ -45,8 +46,8 @@ export async function findCounterRows(
        from tenant.policy_counters where id = a.id and resource = a.resource and tenant_id = $3
        order by window_start desc limit 1 ${lock}
      ) as c order by a.number`,
-    [sorted.map(({ subjectId }) => subjectId), sorted.map(({ resource }) => resource), tenantId],
-  );
+    values: [sorted.map(({ subjectId }) => subjectId), sorted.map(({ resource }) => resource), tenantId],
+  });
   return rows.map(({ start, end, used, removableAt: removal, ...row }) => ({
     ...row,
     window: { start, end },
@@ -78,23 +79,19 @@ export interface LimitedCounter extends Limited {
 }
 
 /** The limited resources of counters, from locked rows; null where a window has to be opened first. */
-export async function readCounters(
-  db: Queryable,
-  tenantId: string,
-  {
-    asks,
-    rows,
-    held,
-    full,
-  }: {
-    asks: readonly CounterAsk[];
-    rows: readonly CounterRow[];
-    held: readonly HeldRow[];
-    full: ReadonlySet<string>;
-  },
-): Promise<LimitedCounter[] | null> {
-  if (asks.length === 0) return [];
-  const { policies, calendar } = await findCountedPolicies(db, tenantId, asks);
+export function readCounters({
+  asks,
+  rows,
+  held,
+  full,
+  counted: { policies, calendar },
+}: {
+  asks: readonly CounterAsk[];
+  rows: readonly CounterRow[];
+  held: readonly HeldRow[];
+  full: ReadonlySet<string>;
+  counted: CountedPolicies;
+}): LimitedCounter[] | null {
   const rowOf = byCounter(rows);
   const heldBy = Map.groupBy(held, limitName);
   const counters: LimitedCounter[] = [];
