@@ -24,6 +24,8 @@ export class ModelUnpriced extends AppError {
 export class RequestAmounts {
   readonly #pricing: Pricing;
   #calls: readonly MostTokens[] | (() => readonly MostTokens[]);
+  #tokens: bigint | null = null;
+  #pico: bigint | null = null;
 
   /** `calls`: what a call of each model may use. */
   constructor(calls: readonly MostTokens[] | (() => readonly MostTokens[]), pricing: Pricing) {
@@ -40,9 +42,11 @@ export class RequestAmounts {
   amountOf(resource: Resource): bigint {
     switch (resource) {
       case Resource.TOKENS:
-        return BigInt(toTokens(Math.max(...this.#perModel().map(({ input, output }) => input + output))));
+        return (this.#tokens ??= BigInt(
+          toTokens(Math.max(...this.#perModel().map(({ input, output }) => input + output))),
+        ));
       case Resource.BUDGET:
-        return this.#money();
+        return (this.#pico ??= this.#money());
       default:
         return 1n;
     }
