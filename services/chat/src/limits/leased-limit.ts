@@ -141,6 +141,12 @@ export class LeasedLimit {
     return !this.fits(amount, now) && amount > this.#remaining + this.#free;
   }
 
+  /** Whether more of a budget was spent at the last grant than leaves `amount`. */
+  isSpentFor(amount: bigint, now: number): boolean {
+    const { unspent } = this;
+    return unspent !== null && amount > unspent && !this.isFull && this.isShort(amount, now);
+  }
+
   /** Takes `amount`, which fits. Returns null if there is no limit. */
   take(amount: bigint): Taken | null {
     if (this.#isAllowed(amount)) {
@@ -158,24 +164,35 @@ export class LeasedLimit {
   }
 
   /** The request with `taken` is over and has used `spent`. A run's money stays held until it is settled. */
-  spend({ amount, generation }: Taken, spent: bigint): void {
+  spend(taken: Taken, spent: bigint): void {
+    if (this.#leave(taken, spent)) this.#onChange(this);
+  }
+
+  /** The request with `taken` was not admitted. Waiting requests are left to their time: they ask in turns. */
+  putBack(taken: Taken): void {
+    this.#leave(taken, 0n);
+  }
+
+  /** Returns false for what an earlier generation has taken. */
+  #leave({ amount, generation }: Taken, spent: bigint): boolean {
     this.#users -= 1;
     if (generation === unleased) this.#unleased -= amount;
-    if (generation !== this.#generation) return;
+    if (generation !== this.#generation) return false;
     this.#refund(amount - spent);
+    return true;
   }
 
   /** The request goes on, and has spent `amount`, which may be more than it took. */
   lessen(taken: Taken, amount: bigint): Taken {
     if (taken.generation !== this.#generation) return taken;
     this.#refund(taken.amount - amount);
+    this.#onChange(this);
     return { ...taken, amount };
   }
 
   #refund(amount: bigint): void {
     if (this.max !== null) this.#free += amount;
     if (this.#isHeld) this.#held -= amount;
-    this.#onChange(this);
   }
 
   /** The tenant service has charged `amount` to the budget. */

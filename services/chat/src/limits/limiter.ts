@@ -18,7 +18,8 @@ import type { PolicyCounter } from '../policies/policy.ts';
 import { ModelUnpriced, type RequestAmounts } from './request-amounts.ts';
 import type { LeasedLimit, Need } from './leased-limit.ts';
 import { countersRefusal, LimitRefusal } from './refusal.ts';
-import { TenantLimits, type RequestDemand } from './tenant-limits.ts';
+import { TenantLimits } from './tenant-limits.ts';
+import type { RequestDemand } from './waiting-request.ts';
 import { maxCallCounters } from '../bounds.ts';
 
 export interface LimiterOptions {
@@ -346,8 +347,8 @@ function needsOf(
   limits: readonly Limit[],
   amountOf: (resource: Resource) => bigint,
 ): Need[] {
-  return limits.map(({ resource, allowance = 0n, chargesOnly = false, ...subject }) => {
-    const limit = tenant.limit(subject.subjectId, resource, subject.counter);
+  return limits.map(({ subjectId, resource, counter: counted, allowance = 0n, chargesOnly = false }) => {
+    const limit = tenant.limit(subjectId, resource, counted);
     limit.allowance = allowance;
     if (chargesOnly) return { limit, amount: 0n };
     if (limit.mayBeUnset(monotonicMs())) return needIfSet(limit, amountOf);

@@ -18,8 +18,11 @@ class GrantedLimits {
     this.left = new Map(this.#limits);
   }
 
-  readonly lease = (asks: Ask[], demands: Demand[]): Promise<Grant[]> => {
+  beforeAnswer: () => void = () => undefined;
+
+  readonly lease = async (asks: Ask[], demands: Demand[]): Promise<Grant[]> => {
     this.calls.push({ asks, demands });
+    this.beforeAnswer();
     const granted = asks.map(() => 0n);
     const room = (index: number): bigint => this.left.get(asks[index]?.subjectId ?? '') ?? 0n;
     for (const { subjectId, returned } of asks)
@@ -31,12 +34,10 @@ class GrantedLimits {
         this.left.set(asks[ask]?.subjectId ?? '', room(ask) - amount);
       }
     }
-    return Promise.resolve(
-      asks.map(({ subjectId }, index) => ({
-        ...{ limit: this.#limits.get(subjectId) ?? 0n, windowStart: 60_000n, granted: granted[index] ?? 0n },
-        ...{ remaining: room(index), resetsInMs: 9_000n, validForMs: 60_000n },
-      })),
-    );
+    return asks.map(({ subjectId }, index) => ({
+      ...{ limit: this.#limits.get(subjectId) ?? 0n, windowStart: 60_000n, granted: granted[index] ?? 0n },
+      ...{ remaining: room(index), resetsInMs: 9_000n, validForMs: 60_000n },
+    }));
   };
 }
 
@@ -45,18 +46,20 @@ afterEach(async () => {
   await Promise.all(all.splice(0).map((limits) => limits.stop()));
 });
 
-function setUp(amounts: Readonly<Record<string, bigint>>) {
-  const source = new GrantedLimits(amounts);
+function setUp(largest: Readonly<Record<string, bigint>>) {
+  const source = new GrantedLimits(largest);
   const limits = new TenantLimits(source.lease);
   all.push(limits);
-  const admit = async (needs: Readonly<Record<string, bigint>>): Promise<Admission> => {
+  const admit = async (
+    amounts: Readonly<Record<string, bigint>>,
+    signal?: AbortSignal,
+  ): Promise<Admission> => {
     const admission = new Admission();
-    await limits.admit(admission, {
-      needs: Object.entries(needs).map(([subjectId, amount]) => ({
-        limit: limits.limit(subjectId, Resource.TOKENS),
-        amount,
-      })),
-    });
+    const needs = Object.entries(amounts).map(([subjectId, amount]) => ({
+      limit: limits.limit(subjectId, Resource.TOKENS),
+      amount,
+    }));
+    await limits.admit(admission, { needs }, signal);
     return admission;
   };
   return { source, limits, admit };
@@ -90,6 +93,52 @@ describe('a request that needs several limits', () => {
         ['user', 0n],
       ]),
     );
+  });
+
+  it('asks for what is not leased here alone', async () => {
+    const { source, admit } = setUp({ tenant: 1_000n, user: 50n });
+    (await admit({ tenant: 100n })).release();
+    await admit({ tenant: 80n, user: 20n });
+    expect(source.calls).toHaveLength(2);
+    expect(source.calls[1]?.asks.map(({ subjectId }) => subjectId)).toEqual(['user']);
+    expect(source.calls[1]?.demands).toEqual([{ needs: [{ ask: 0, amount: 20n }] }]);
+    // 20 of the 100 are left here.
+    await admit({ tenant: 20n });
+    expect(source.calls).toHaveLength(2);
+    await admit({ tenant: 1n });
+    expect(source.calls).toHaveLength(3);
+  });
+
+  it('gives back what it has taken here when another limit refuses it', async () => {
+    const { source, admit } = setUp({ tenant: 1_000n, user: 50n });
+    (await admit({ tenant: 100n })).release();
+    expect(await refusedBy([admit({ tenant: 80n, user: 60n })])).toEqual(['user']);
+    await admit({ tenant: 100n });
+    expect(source.calls).toHaveLength(2);
+  });
+
+  it('gives it back when its client leaves during the call', async () => {
+    const { source, admit } = setUp({ tenant: 1_000n, user: 50n });
+    (await admit({ tenant: 100n })).release();
+    const leaving = new AbortController();
+    source.beforeAnswer = () => leaving.abort(new Error('left'));
+    await expect(admit({ tenant: 100n, user: 20n }, leaving.signal)).rejects.toThrow('left');
+    source.beforeAnswer = () => undefined;
+    await new Promise(setImmediate);
+    await admit({ tenant: 100n });
+    expect(source.calls).toHaveLength(2);
+  });
+
+  it('gives it back when the call fails', async () => {
+    const { source, admit } = setUp({ tenant: 1_000n, user: 50n });
+    (await admit({ tenant: 100n })).release();
+    source.beforeAnswer = () => {
+      throw new Error('away');
+    };
+    await expect(admit({ tenant: 100n, user: 20n })).rejects.toThrow('away');
+    source.beforeAnswer = () => undefined;
+    await admit({ tenant: 100n });
+    expect(source.calls).toHaveLength(2);
   });
 
   it('is admitted exactly where the tenant service grants it, and loses nothing', async () => {

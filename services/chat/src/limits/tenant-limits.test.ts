@@ -4,8 +4,8 @@ import { maxPico } from '@gatehouse/kit/money';
 import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
 import { Admission, type Spent } from './admission.ts';
-import type { Need } from './leased-limit.ts';
-import { TenantLimits, type RequestDemand } from './tenant-limits.ts';
+import type { LeasedLimit, Need } from './leased-limit.ts';
+import { TenantLimits } from './tenant-limits.ts';
 
 /** One limit, as the tenant service keeps it. */
 class KeptLimit {
@@ -86,7 +86,7 @@ function budgetOf(max: bigint, waitMs = 10_000) {
   const call = async (tokens: bigint, signal?: AbortSignal) => {
     const admission = new Admission();
     const needs = [{ limit, amount: tokens }];
-    const lowered: RequestDemand['lowered'] = (left) => {
+    const lowered = (left: (each: LeasedLimit) => bigint) => {
       const fits = left(limit);
       return tokens > 100n && fits >= 100n ? [{ limit, amount: fits < tokens ? fits : tokens }] : null;
     };

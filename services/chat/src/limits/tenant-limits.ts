@@ -1,50 +1,28 @@
-import { cacheKey } from '@gatehouse/kit/cache-key';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
-import { maxPico } from '@gatehouse/kit/money';
 import { Resource, type Ask, type Demand, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Admission } from './admission.ts';
 import type { PolicyCounter } from '../policies/policy.ts';
 import { LeasedLimit, type Need } from './leased-limit.ts';
 import { refusal, reservedRefusal } from './refusal.ts';
 import {
-  maxAsked,
-  maxAskedNeeds,
-  maxReturned,
-  slotTries,
-  slotAskMs,
-  leaseReturnMs,
-  patientMs,
-  reservedAskMs,
-} from '../bounds.ts';
+  areKnown,
+  areOnlyReserved,
+  askedLimits,
+  decisiveOf,
+  fitsAll,
+  isBehind,
+  isWholeToCome,
+  knownRefusal,
+  nextRetry,
+  take,
+  WaitingRequest,
+  type RequestDemand,
+} from './waiting-request.ts';
+import { maxAsked, maxAskedNeeds, maxReturned, slotAskMs, leaseReturnMs } from '../bounds.ts';
 
 /** Asks the tenant service for leases, in the order of the asks. A demand is granted whole or not at all. */
 export type Lease = (asks: Ask[], demands: Demand[]) => Promise<Grant[]>;
-
-/** The needs of a request. */
-export interface RequestDemand {
-  readonly needs: readonly Need[];
-  /** The largest demand within the remaining budgets; null without one. */
-  lowered?(left: (limit: LeasedLimit) => bigint): readonly Need[] | null;
-  /** Whether the request is refused at once where this limit is short, since another model may be called. */
-  isRefusedAt?(limit: LeasedLimit): boolean;
-}
-
-interface Waiter {
-  admission: Admission;
-  demand: RequestDemand;
-  /** Those of the demand, or of a cheaper call. */
-  needs: readonly Need[];
-  resolve: (taken: readonly Need[]) => void;
-  reject: (error: unknown) => void;
-  since: number;
-  /** Whether the waiting request has left. */
-  isOver: boolean;
-  /** When its needs are asked for. */
-  askAt: number;
-  /** Calls still allowed to ask for it. */
-  tries: number;
-}
 
 const underWay = -Infinity;
 
@@ -55,9 +33,10 @@ const underWay = -Infinity;
 export class TenantLimits {
   readonly #lease: Lease;
   readonly #reservedWaitMs: number;
-  readonly #limits = new Map<string, LeasedLimit>();
+  /** By subject, of which each has a few: a request looks up to 256 limits up, and names of two parts cost it 30 µs. */
+  readonly #limits = new Map<string, LeasedLimit[]>();
   #countsSessions = false;
-  #waiting: Waiter[] = [];
+  #waiting: WaitingRequest[] = [];
   /** When the tenant service is called next: Infinity for never, or `underWay`. */
   #callAt = Infinity;
   #timer: NodeJS.Timeout | undefined;
@@ -76,19 +55,16 @@ export class TenantLimits {
 
   /** The leased part of a limit of the tenant, of one of its keys, or of a counter. */
   limit(subjectId: string, resource: Resource, counter?: PolicyCounter): LeasedLimit {
-    const name = cacheKey(subjectId, resource);
-    const known = this.#limits.get(name);
-    const limit = known ?? new LeasedLimit(subjectId, resource, (changed) => this.#changed(changed));
+    const limit = this.#find(subjectId, resource) ?? this.#add(subjectId, resource);
     if (counter !== undefined) limit.countFor(counter);
-    if (known === undefined) this.#limits.set(name, limit);
     if (limit.isOfSession) this.#countsSessions = true;
     return limit;
   }
 
   /**
-   * Adds what is needed to `admission`, at once if enough is leased. If others have reserved the rest of a budget, it
-   * waits for them, at most ten seconds. Returns what it took: `needs`, or those of a cheaper call. Throws the refusal,
-   * why nothing was leased, and the reason of `signal`.
+   * Adds what is needed to `admission`, at once if enough is leased; otherwise the tenant service is asked for the rest.
+   * If others have reserved the rest of a budget, it waits for them, at most ten seconds. Returns what it took: `needs`,
+   * or those of a cheaper call. Throws the refusal, why nothing was leased, and the reason of `signal`.
    */
   async admit(admission: Admission, demand: RequestDemand, signal?: AbortSignal): Promise<readonly Need[]> {
     const now = monotonicMs();
@@ -98,9 +74,10 @@ export class TenantLimits {
       return needs;
     }
     signal?.throwIfAborted();
+    const refused = knownRefusal(demand, now);
+    if (refused !== null) throw refused;
     const { promise, resolve, reject } = Promise.withResolvers<readonly Need[]>();
-    const state = { askAt: now, since: now, tries: slotTries, isOver: false };
-    const waiter: Waiter = { ...state, demand, needs, admission, resolve, reject };
+    const waiter = new WaitingRequest({ admission, demand, resolve, reject }, now);
     const leave = (): void => {
       waiter.isOver = true;
       this.#waiting = this.#waiting.filter((each) => each !== waiter);
@@ -114,7 +91,7 @@ export class TenantLimits {
 
   /** The tenant service has charged `amount` to a budget. */
   settled(subjectId: string, amount: bigint, windowStart: bigint): void {
-    this.#limits.get(cacheKey(subjectId, Resource.BUDGET))?.settled(amount, windowStart);
+    this.#find(subjectId, Resource.BUDGET)?.settled(amount, windowStart);
   }
 
   /** Returns what is free here. */
@@ -133,20 +110,40 @@ export class TenantLimits {
 
   /** This replica was declared dead and starts over under another id. */
   renew(): void {
-    for (const limit of this.#limits.values()) limit.renewed();
+    for (const limit of this.#all()) limit.renewed();
   }
 
   /** Forgets unused limits, like those of keys without requests. Returns whether no limit is left. */
   forgetIdle(): boolean {
     if (this.#waiting.length > 0 || this.#callAt === underWay) return false;
     const now = monotonicMs();
-    for (const [name, limit] of this.#limits) if (limit.isIdle(now)) this.#limits.delete(name);
+    for (const [subjectId, limits] of this.#limits) {
+      const used = limits.filter((limit) => !limit.isIdle(now));
+      if (used.length === 0) this.#limits.delete(subjectId);
+      else if (used.length < limits.length) this.#limits.set(subjectId, used);
+    }
     return this.#limits.size === 0;
+  }
+
+  #find(subjectId: string, resource: Resource): LeasedLimit | undefined {
+    return this.#limits.get(subjectId)?.find((limit) => limit.resource === resource);
+  }
+
+  #add(subjectId: string, resource: Resource): LeasedLimit {
+    const limit = new LeasedLimit(subjectId, resource, (changed) => this.#changed(changed));
+    const others = this.#limits.get(subjectId);
+    if (others === undefined) this.#limits.set(subjectId, [limit]);
+    else others.push(limit);
+    return limit;
+  }
+
+  *#all(): Generator<LeasedLimit> {
+    for (const limits of this.#limits.values()) yield* limits;
   }
 
   /** A request may wait for what has become free here. */
   #changed(limit: LeasedLimit): void {
-    if (limit.resource === Resource.BUDGET) {
+    if (limit.resource === Resource.BUDGET && this.#waiting.length > 0) {
       const now = monotonicMs();
       for (const waiter of this.#waiting)
         if (waiter.needs.some((need) => need.limit === limit)) waiter.askAt = Math.min(waiter.askAt, now);
@@ -157,11 +154,13 @@ export class TenantLimits {
   /** Makes sure a call follows for waiting requests, and for what `limits` have to return. */
   #schedule(limits: Iterable<LeasedLimit>): void {
     if (this.#callAt === underWay) return;
-    const now = monotonicMs();
-    let at = Infinity;
+    let [at, returnAt] = [Infinity, Infinity];
     for (const { askAt } of this.#waiting) at = Math.min(at, askAt);
-    if (!this.#stopped)
-      for (const { returnAt } of limits) at = Math.min(at, Math.max(now + leaseReturnMs, returnAt));
+    if (!this.#stopped) for (const limit of limits) returnAt = Math.min(returnAt, limit.returnAt);
+    // Nearly always, and without the clock: each request changes all of its limits.
+    if (Math.min(at, returnAt) >= this.#callAt) return;
+    const now = monotonicMs();
+    at = Math.min(at, Math.max(now + leaseReturnMs, returnAt));
     if (at >= this.#callAt) return;
     clearTimeout(this.#timer);
     this.#callAt = at;
@@ -174,25 +173,27 @@ export class TenantLimits {
     // One turn of the event loop, so requests arriving together ask together.
     await new Promise(setImmediate);
     const asking = this.#takeDue();
+    const now = monotonicMs();
+    for (const waiter of asking) waiter.hold(now);
     try {
-      await this.#call(
-        asking,
-        asking.length > 0 ? [] : this.#returnsUntil(monotonicMs()).slice(0, maxReturned),
-      );
+      await this.#call(asking, asking.length > 0 ? [] : this.#returnsUntil(now).slice(0, maxReturned));
       this.#answer(asking);
     } catch (error) {
       // Returns of the failed call are sent again a second later.
-      for (const { reject } of asking) reject(error);
+      for (const waiter of asking) {
+        waiter.putBack();
+        waiter.reject(error);
+      }
     }
     this.#callAt = Infinity;
-    this.#schedule(this.#limits.values());
+    this.#schedule(this.#all());
   }
 
   /** Takes the requests asked for now off the list. */
-  #takeDue(): Waiter[] {
+  #takeDue(): WaitingRequest[] {
     const now = monotonicMs();
-    const asking: Waiter[] = [];
-    const others: Waiter[] = [];
+    const asking: WaitingRequest[] = [];
+    const others: WaitingRequest[] = [];
     const claimed = new Set<LeasedLimit>();
     let needs = 0;
     for (const waiter of this.#waiting) {
@@ -201,33 +202,33 @@ export class TenantLimits {
       if (isDue && !isNext) waiter.askAt = nextRetry(now);
       if (isDue && isNext) needs += waiter.needs.length;
       (isDue && isNext ? asking : others).push(waiter);
-      claim(waiter, claimed, now);
+      waiter.claim(claimed, now);
     }
     this.#waiting = others;
     return asking;
   }
 
-  #isLate({ since }: Waiter, now: number): boolean {
+  #isLate({ since }: WaitingRequest, now: number): boolean {
     return now - since >= this.#reservedWaitMs;
   }
 
   /** Budgets a request has waited for so long that it is next. */
   #claimed(now: number): ReadonlySet<LeasedLimit> {
     const claimed = new Set<LeasedLimit>();
-    for (const waiter of this.#waiting) claim(waiter, claimed, now);
+    for (const waiter of this.#waiting) waiter.claim(claimed, now);
     return claimed;
   }
 
   /** The limits with something to return by then, those due longest first. */
   #returnsUntil(time: number): LeasedLimit[] {
-    return [...this.#limits.values()]
+    return [...this.#all()]
       .map((limit) => ({ limit, at: limit.returnAt }))
       .filter(({ at }) => at < Infinity && at <= time)
       .sort((one, other) => (one.at === other.at ? 0 : one.at - other.at))
       .map(({ limit }) => limit);
   }
 
-  async #call(asking: readonly Waiter[], returning: readonly LeasedLimit[]): Promise<void> {
+  async #call(asking: readonly WaitingRequest[], returning: readonly LeasedLimit[]): Promise<void> {
     const { byLimit, demands } = askedLimits(asking, returning);
     if (byLimit.size === 0) return;
     const asks = [...byLimit].map(([limit, { amounts }]) => ({ limit, ask: limit.ask(amounts) }));
@@ -249,25 +250,25 @@ export class TenantLimits {
     }
   }
 
-  #answer(asking: readonly Waiter[]): void {
+  #answer(asking: readonly WaitingRequest[]): void {
     const now = monotonicMs();
-    for (const waiter of asking) if (!admitWaiter(waiter, now)) this.#refuse(waiter, now);
+    for (const waiter of asking) if (!waiter.admit(now)) this.#refuse(waiter, now);
     // Requests arrived meanwhile need no call of their own if this one brought enough.
     const claimed = new Set<LeasedLimit>();
     this.#waiting = this.#waiting.filter((waiter) => {
-      if (!isBehind(waiter.needs, claimed) && admitWaiter(waiter, now)) return false;
-      claim(waiter, claimed, now);
+      if (!isBehind(waiter.needs, claimed) && waiter.admit(now)) return false;
+      waiter.claim(claimed, now);
       return true;
     });
   }
 
-  #refuse(waiter: Waiter, now: number): void {
-    if (waiter.isOver) return;
+  #refuse(waiter: WaitingRequest, now: number): void {
+    waiter.putBack();
     const { needs } = waiter;
-    const isFresh = needs.every(({ limit }) => limit.isFresh(now));
+    const isFresh = areKnown(needs, now);
     const short = needs.filter(({ limit, amount }) => limit.isShort(amount, now));
     const barring = short.find(({ limit }) => waiter.demand.isRefusedAt?.(limit) === true);
-    const first = short.find(({ limit }) => limit.isFull) ?? barring ?? short[0];
+    const first = decisiveOf(short, waiter.demand);
     // A lease says nothing if it lapsed before it could be used, and a slot may be free in a moment: ask again.
     const mayCome =
       !isFresh ||
@@ -291,7 +292,7 @@ export class TenantLimits {
   }
 
   /** Whether a request waits on for reserved but unspent budgets, if it may wait, or asks for a cheaper call. */
-  #waitsOn(waiter: Waiter, now: number, mayWait: boolean): boolean {
+  #waitsOn(waiter: WaitingRequest, now: number, mayWait: boolean): boolean {
     const isLate = !mayWait || this.#isLate(waiter, now);
     const lowered =
       isLate || !isWholeToCome(waiter.demand) ? waiter.demand.lowered?.((limit) => limit.remaining) : null;
@@ -309,69 +310,4 @@ export class TenantLimits {
 
 function* partsOf(limits: readonly LeasedLimit[]): Generator<LeasedLimit[]> {
   for (let from = 0; from < limits.length; from += maxReturned) yield limits.slice(from, from + maxReturned);
-}
-
-function nextRetry(now: number): number {
-  return Math.ceil(now / reservedAskMs + 0.1) * reservedAskMs;
-}
-
-/** Adds the budgets of a request after a long wait. */
-function claim({ needs, since }: Waiter, claimed: Set<LeasedLimit>, now: number): void {
-  if (now - since < patientMs) return;
-  for (const { limit } of needs) if (limit.resource === Resource.BUDGET) claimed.add(limit);
-}
-
-function isBehind(needs: readonly Need[], claimed: ReadonlySet<LeasedLimit>): boolean {
-  return claimed.size > 0 && needs.some(({ limit }) => claimed.has(limit));
-}
-
-/** The limits of a call, in the order of its asks, with the amounts needed by requests; and the demand of each request. */
-function askedLimits(
-  asking: readonly Waiter[],
-  returning: readonly LeasedLimit[],
-): { byLimit: ReadonlyMap<LeasedLimit, { index: number; amounts: bigint[] }>; demands: Demand[] } {
-  const byLimit = new Map<LeasedLimit, { index: number; amounts: bigint[] }>();
-  const askFor = (limit: LeasedLimit): { index: number; amounts: bigint[] } => {
-    const known = byLimit.get(limit);
-    if (known !== undefined) return known;
-    const made = { index: byLimit.size, amounts: [] };
-    byLimit.set(limit, made);
-    return made;
-  };
-  for (const limit of returning) askFor(limit);
-  const demands = asking.map((waiter) => ({
-    needs: waiter.needs.map(({ limit, amount }) => {
-      const { index, amounts } = askFor(limit);
-      amounts.push(amount);
-      return { ask: index, amount };
-    }),
-  }));
-  return { byLimit, demands };
-}
-
-/** Whether budgets would do for the request as it came if nothing of them were reserved. */
-function isWholeToCome({ needs }: RequestDemand): boolean {
-  return needs.every(({ limit, amount }) => limit.unspent === null || amount <= limit.unspent);
-}
-
-/** Whether only budgets are short, and would do for the request, or a cheaper call, if nothing were reserved. */
-function areOnlyReserved(short: readonly Need[], demand: RequestDemand): boolean {
-  if (short.some(({ limit }) => limit.unspent === null)) return false;
-  return isWholeToCome(demand) || Boolean(demand.lowered?.(({ unspent }) => unspent ?? maxPico));
-}
-
-function admitWaiter({ admission, needs, resolve, isOver }: Waiter, now: number): boolean {
-  if (isOver) return true;
-  if (!fitsAll(needs, now)) return false;
-  take(admission, needs);
-  resolve(needs);
-  return true;
-}
-
-function fitsAll(needs: readonly Need[], now: number): boolean {
-  return needs.every(({ limit, amount }) => limit.fits(amount, now));
-}
-
-function take(admission: Admission, needs: readonly Need[]): void {
-  admission.add(needs.map(({ limit, amount }) => limit.take(amount)).filter((taken) => taken !== null));
 }
