@@ -85,13 +85,16 @@ const models = ['gpt-4.1-mini', 'gpt-4.1-nano'];
 /** The model of the agents. */
 const [agentModel] = models;
 
-/** A counter of one resource in the database, with everything held by replicas. */
+/** A counter of one resource in the database. */
 interface CounterState {
   policy: string;
   value: string;
   resource: 'requests' | 'concurrency' | 'budget';
   used: string;
+  /** Everything held by replicas. */
   held: string;
+  /** For a budget: the reservations of runs under way, and uncharged costs of ended runs. */
+  uncharged: string;
 }
 
 /** A tenant whose requests all count in eight policies. */
@@ -136,19 +139,22 @@ export class NestedPolicies {
   }
 
   /**
-   * Counters above their limits, by a request, a slot or a pico-USD. Holds of budgets are left out: those of a dead replica
-   * contain runs already charged.
+   * Counters above their limits, by a request, a slot or a pico-USD. In budgets count the reservations of all runs under
+   * way, not the holds of replicas: a lease sent before its replica learns of a charge holds the charged amount until the
+   * next call, which leaves less than could be left, never more.
    */
   async exceeded(): Promise<string[]> {
-    return (await this.#counters()).flatMap(({ policy: name, value, resource, used, held }) => {
+    return (await this.#counters()).flatMap(({ policy: name, value, resource, used, held, uncharged }) => {
       const policy = policies.find((each) => each.name === name);
       if (policy === undefined) return [`no policy ${name}`];
       const [sum, limit] = {
         requests: [BigInt(used), BigInt(policy.requestsPerMinute)] as const,
         concurrency: [BigInt(held), BigInt(policy.maxConcurrent)] as const,
-        budget: [BigInt(used), picoOf(policy.usd)] as const,
+        budget: [BigInt(used) + BigInt(uncharged), picoOf(policy.usd)] as const,
       }[resource];
-      return sum > limit ? [`${resource} of ${name} ${value}: ${used} + ${held} of ${limit}`] : [];
+      return sum > limit
+        ? [`${resource} of ${name} ${value}: ${used} + ${uncharged} (${held} held) of ${limit}`]
+        : [];
     });
   }
 
@@ -182,9 +188,28 @@ export class NestedPolicies {
   /** In one statement, so they are of one moment. Slots of a dead replica are free. */
   #counters(): Promise<CounterState[]> {
     return this.#chaos.rows<CounterState>(
-      `select p.name as policy, coalesce(g.name, c.value) as value, c.resource, c.used::text, coalesce(h.held, 0)::text as held
+      `with runs as (
+         select charges, attempts::jsonb as attempts from chat.logged_runs where not ended
+         union all
+         select charges, attempts::jsonb from chat.open_runs
+       ), amounts as (
+         select coalesce(attempts -> 'open' -> 'charges', charges::jsonb) as charges,
+                (attempts -> 'open' ->> 'reservedPico')::numeric as pico from runs
+         union all
+         select charges::jsonb, cost_pico from chat.run_costs
+         union all
+         select charges::jsonb, cost_pico from chat.settlements s
+         where not exists (select from tenant.settlements t where t.id = s.id)
+       ), uncharged as (
+         select (charge ->> 'subjectId')::uuid as id,
+                to_timestamp((charge ->> 'windowStart')::float8 / 1000) as window_start, sum(pico) as pico
+         from amounts cross join jsonb_array_elements(amounts.charges) as charge group by 1, 2
+       )
+       select p.name as policy, coalesce(g.name, c.value) as value, c.resource, c.used::text,
+              coalesce(h.held, 0)::text as held, coalesce(u.pico, 0)::text as uncharged
        from tenant.policy_counters c join tenant.policies p on p.id = c.policy_id
        left join tenant.groups g on g.id::text = c.value
+       left join uncharged u on u.id = c.id and u.window_start = c.window_start and c.resource = 'budget'
        cross join lateral (
          select sum(amount) as held from tenant.limit_holds h join tenant.limit_holders o on o.id = h.holder_id
          where h.subject_id = c.id and h.resource = c.resource and h.window_start = c.window_start

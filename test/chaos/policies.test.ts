@@ -130,12 +130,12 @@ function faults(): (() => Promise<void>)[] {
   ];
 }
 
-/** Requests that were admitted, and those refused by a limit. */
+/** Requests admitted, or refused by a limit. */
 function decided(made: readonly Made[]): number {
   return made.filter(({ outcome: { status } }) => status === 200 || status === 429).length;
 }
 
-/** The policies that refused requests. */
+/** The refusing policies. */
 function refusedBy(made: readonly Made[]): Set<string> {
   return new Set(
     made.flatMap(({ outcome: { status, detail } }) =>
