@@ -53,6 +53,24 @@ describe('the budget of a session', () => {
     expect(await take(askOf('s'), 400n)).toMatchObject({ granted: 400n, remaining: 0n });
   });
 
+  it('has less room while a lease sent before its replica learns of a charge holds that run too, and never more', async () => {
+    const replica = new Replica(service);
+    const grant = await take(askOf('s', 1_000n), 900n, replica);
+    const { subjectId = '' } = askOf('s');
+    const { windowStart } = grant;
+    const charges = [{ subjectId, windowStart }];
+    await replica.settle([{ ...settlementOf(tenant, replica, grant, 900n), charges }]);
+    const askHolding = (holding: bigint) => take({ ...askOf('s'), windowStart, holding }, 100n, replica);
+    expect(await askHolding(900n)).toMatchObject({ granted: 0n, remaining: 0n, spent: 900n });
+    const sums = await service.rows(
+      `select used::text, amount::text as held from tenant.policy_counters c join tenant.limit_holds h on h.subject_id = c.id
+       where c.id = $1`,
+      [subjectId],
+    );
+    expect(sums).toEqual([{ used: '900', held: '900' }]);
+    expect(await askHolding(0n)).toMatchObject({ granted: 100n, remaining: 0n, spent: 900n });
+  });
+
   it('is lowered by later requests, and never raised', async () => {
     await take(askOf('s', 1_000n), 300n);
     expect(await take(askOf('s', 5_000n), 1n)).toMatchObject({ limit: 1_000n });
