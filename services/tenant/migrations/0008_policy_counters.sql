@@ -49,7 +49,9 @@ grant select, insert, update, delete on tenant.policy_counters to tenant_system;
 create policy limit_holds_system_delete on tenant.limit_holds for delete to tenant_system using (true);
 grant delete on tenant.limit_holds to tenant_system;
 
--- How many counters a tenant has, and each of its keys has opened.
+-- How many counters a tenant has, and each of its keys has opened; those opened without a key, and for sessions.
 alter table tenant.limit_uses drop constraint limit_uses_resource_check;
 alter table tenant.limit_uses add constraint limit_uses_resource_check
-  check (resource in ('requests', 'tokens', 'concurrency', 'budget', 'counts', 'counters')) not valid;
+  check (resource in (
+    'requests', 'tokens', 'concurrency', 'budget', 'counts', 'counters', 'keyless_counters', 'session_counters'
+  )) not valid;

@@ -69,8 +69,14 @@ export const maxShownMembers = 10_000;
 
 /** Counts cost nothing: a coding agent sends 35 at once when it starts. But a tenant may have any number of keys. */
 export const countsPerMinute = { key: 600n, tenant: 6_000n };
-/** Live counters of policies; a request that needs a further one is refused. */
-export const maxCounters = { key: 100_000, tenant: 1_000_000 };
+/**
+ * Live counters of policies: of a tenant, and of these the ones opened by one key, by runs without a key, and for
+ * budgets of sessions. A request that needs a further one is refused.
+ */
+export const maxCounters = {
+  ...{ tenant: 1_000_000, key: 100_000 },
+  ...{ keyless: 500_000, sessionBudgets: 250_000 },
+};
 /** Longest value of a counter of a policy, in UTF-16 code units. */
 export const maxCounterValue = 256;
 /** The longest validity of a lease: how long a lowered limit or a dead replica can have an effect. */

@@ -43,6 +43,15 @@ async function take(ask: Partial<Ask>, amount: bigint, replica = new Replica(ser
   return grant;
 }
 
+async function withCounters(work: (counters: CounterSystemStore) => Promise<unknown>): Promise<void> {
+  const log = createLogger('test', 'silent');
+  const pool = createPool({ url: service.database.url, role: 'tenant_system', max: 1, log });
+  await work(new CounterSystemStore(pool));
+  await pool.end();
+}
+
+const deleteEnded = () => withCounters((counters) => counters.deleteEnded());
+
 const settings = async (of = tenant) =>
   (await service.peer('chat')).call('getTenantSettings', { tenantId: of.id }, { deadlineMs: 5_000 });
 
@@ -149,17 +158,13 @@ describe('the budget of a session', () => {
     };
     expect(await removable()).toBeGreaterThan(24);
     expect(await removable()).toBeLessThanOrEqual(25);
-    const log = createLogger('test', 'silent');
-    const pool = createPool({ url: service.database.url, role: 'tenant_system', max: 1, log });
-    const counters = new CounterSystemStore(pool);
-    await counters.endDeleted();
+    await withCounters((counters) => counters.endDeleted());
     expect(await removable()).toBeGreaterThan(24);
     await service.rows(
       `update tenant.policy_counters set removable_at = now() - interval '1 second' where tenant_id = $1`,
       [tenant.id],
     );
-    await counters.deleteEnded();
-    await pool.end();
+    await deleteEnded();
     expect((await take(askOf('s'), 5_000n)).limit).toBeUndefined();
     expect(await take(askOf('s', 2_000n), 1_500n)).toMatchObject({ limit: 2_000n, granted: 1_500n });
   });
@@ -173,6 +178,41 @@ describe('the budget of a session', () => {
     });
     const other = await service.call('GET', '/v1/limits?user_id=bob&session_id=s', { as: tenant.admin });
     expect(JSON.stringify(other.body)).not.toContain('session-budget');
+  });
+
+  it('leaves room for the counters of policies, and so do runs without a key', async () => {
+    const body = { name: 'people', per: 'user', budget: { usd: '0.0000000005', period: 'day' } };
+    const policy = await service.call('POST', '/v1/policies', { as: tenant.admin, body });
+    const ofPolicy = (value: string) => ({ subjectId: newId(), policyId: policy.body.id, value });
+    const count = (resource: string, counters: number) =>
+      service.rows(
+        'insert into tenant.limit_uses (tenant_id, subject_id, resource, used) values ($1, $1, $2, $3)',
+        [tenant.id, resource, counters],
+      );
+    await count('keyless_counters', 499_999);
+    await count('session_counters', 249_999);
+    const byKey = { apiKeyId: newId() };
+    expect(await take({ ...askOf('s', 5n), ...byKey }, 1n)).toMatchObject({ granted: 1n });
+    expect(await take({ ...askOf('t', 5n), ...byKey }, 1n)).toMatchObject({ tooManyCounters: true });
+    expect(await take({ ...askOf('u'), ...ofPolicy('ada') }, 1n)).toMatchObject({ granted: 1n });
+    expect(await take({ ...askOf('u'), ...ofPolicy('bob') }, 1n)).toMatchObject({ tooManyCounters: true });
+    expect(await take({ ...askOf('u'), ...ofPolicy('bob'), ...byKey }, 1n)).toMatchObject({ granted: 1n });
+    await service.rows(
+      `update tenant.policy_counters set removable_at = now() - interval '1 hour' where tenant_id = $1`,
+      [tenant.id],
+    );
+    await deleteEnded();
+    const left = await service.rows(
+      `select resource, used::integer as used from tenant.limit_uses
+       where tenant_id = $1 and resource like '%counters' order by resource`,
+      [tenant.id],
+    );
+    const none = { resource: 'counters', used: 0 };
+    expect(left).toEqual([
+      ...[none, none],
+      { resource: 'keyless_counters', used: 499_999 },
+      { resource: 'session_counters', used: 249_999 },
+    ]);
   });
 
   it('has a name that no policy may have', async () => {

@@ -4,7 +4,13 @@ import { maxCounters } from '../bounds.ts';
 import { findCountedPolicies } from './counted-policy-store.ts';
 import { limitName } from './leases.ts';
 import { byCounter, findCounterRows, finite, inOrder, type CounterAsk } from './policy-counter-store.ts';
-import { counterWindow, removableAt, settledWithinMs, type CounterRow } from './policy-counters.ts';
+import {
+  counterWindow,
+  removableAt,
+  settledWithinMs,
+  type CounterRow,
+  type PolicyCounter,
+} from './policy-counters.ts';
 
 /** New windows of counters, and new counters, as far as tenant and key may have more. */
 
@@ -65,33 +71,70 @@ interface NewCounters {
   openers: ReadonlyMap<string, string | null>;
 }
 
-/** Counts new counters of the tenant and of the keys opening them. */
+/** Counts new counters of the tenant, of the keys opening them, and of the kinds with bounds of their own. */
 async function countNew(db: Queryable, tenantId: string, asks: readonly CounterAsk[]): Promise<NewCounters> {
   const full = new Set<string>();
   const openers = new Map<string, string | null>();
   if (asks.length === 0) return { full, openers };
-  const subjectIds = [...new Set([tenantId, ...asks.flatMap(({ counter }) => counter.apiKeyId ?? [])])];
-  const counts = await lockCounts(db, tenantId, subjectIds);
+  const bounds = new Map(
+    asks.flatMap(({ counter }) => boundsOf(tenantId, counter)).map((bound) => [nameOf(bound), bound]),
+  );
+  const counts = await lockCounts(db, tenantId, [...bounds.values()]);
   // After the lock: another replica may have opened them.
   const known = await findKnown(db, tenantId, asks);
   const opened = new Map<string, number>();
   for (const { subjectId, counter } of asks) {
     if (known.has(subjectId) || full.has(subjectId) || openers.has(subjectId)) continue;
-    const subjects = [tenantId, ...(counter.apiKeyId === null ? [] : [counter.apiKeyId])];
-    const isFull = subjects.some(
-      (id) =>
-        (counts.get(id) ?? 0) + (opened.get(id) ?? 0) >=
-        (id === tenantId ? maxCounters.tenant : maxCounters.key),
-    );
+    const counting = boundsOf(tenantId, counter);
+    const isFull = counting.some((bound) => {
+      const name = nameOf(bound);
+      return (counts.get(name) ?? 0) + (opened.get(name) ?? 0) >= bound.most;
+    });
     if (isFull) {
       full.add(subjectId);
       continue;
     }
     openers.set(subjectId, counter.apiKeyId);
-    for (const id of subjects) opened.set(id, (opened.get(id) ?? 0) + 1);
+    for (const name of counting.map(nameOf)) opened.set(name, (opened.get(name) ?? 0) + 1);
   }
-  await addCounts(db, opened);
+  await addCounts(
+    db,
+    [...opened].flatMap(([name, counters]) => {
+      const bound = bounds.get(name);
+      return bound === undefined ? [] : [{ ...bound, counters }];
+    }),
+  );
   return { full, openers };
+}
+
+/** A bound of live counters, with the row that counts them. */
+interface CounterBound {
+  subjectId: string;
+  resource: 'counters' | 'keyless_counters' | 'session_counters';
+  most: number;
+}
+
+/** Neither budgets of sessions nor runs without a key fill a tenant: the counters of others find room. */
+export function boundsOf(
+  tenantId: string,
+  { policyId, apiKeyId }: Pick<PolicyCounter, 'policyId' | 'apiKeyId'>,
+): CounterBound[] {
+  const tenantBound = (resource: CounterBound['resource'], most: number): CounterBound => ({
+    ...{ subjectId: tenantId, resource, most },
+  });
+  return [
+    tenantBound('counters', maxCounters.tenant),
+    apiKeyId === null
+      ? tenantBound('keyless_counters', maxCounters.keyless)
+      : { subjectId: apiKeyId, resource: 'counters', most: maxCounters.key },
+    ...(policyId === sessionBudgetPolicyId
+      ? [tenantBound('session_counters', maxCounters.sessionBudgets)]
+      : []),
+  ];
+}
+
+function nameOf({ subjectId, resource }: Pick<CounterBound, 'subjectId' | 'resource'>): string {
+  return `${subjectId} ${resource}`;
 }
 
 async function findKnown(db: Queryable, tenantId: string, asks: readonly CounterAsk[]) {
@@ -103,32 +146,42 @@ async function findKnown(db: Queryable, tenantId: string, asks: readonly Counter
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Locks and returns how many counters a tenant has, and its keys have opened. */
+/** Locks and returns the counts of live counters, by the names of their bounds. */
 async function lockCounts(
   db: Queryable,
   tenantId: string,
-  subjectIds: readonly string[],
+  bounds: readonly CounterBound[],
 ): Promise<ReadonlyMap<string, number>> {
+  const values = [bounds.map(({ subjectId }) => subjectId), bounds.map(({ resource }) => resource)];
   await db.query(
     `insert into tenant.limit_uses (tenant_id, subject_id, resource)
-     select $1, s.id, 'counters' from unnest($2::uuid[]) as s (id) order by s.id on conflict do nothing`,
-    [tenantId, subjectIds],
+     select $1, b.id, b.resource from unnest($2::uuid[], $3::text[]) as b (id, resource)
+     order by b.id, b.resource on conflict do nothing`,
+    [tenantId, ...values],
   );
-  const rows = await db.all<{ subjectId: string; used: number }>(
-    `select subject_id as "subjectId", used::integer as used from tenant.limit_uses
-     where subject_id = any ($1::uuid[]) and resource = 'counters' order by subject_id for update`,
-    [subjectIds],
+  const rows = await db.all<Pick<CounterBound, 'subjectId' | 'resource'> & { used: number }>(
+    `select subject_id as "subjectId", resource, used::integer as used from tenant.limit_uses
+     where subject_id = any ($1::uuid[]) and resource = any ($2::text[])
+     order by subject_id, resource for update`,
+    values,
   );
-  return new Map(rows.map(({ subjectId, used }) => [subjectId, used]));
+  return new Map(rows.map((row) => [nameOf(row), row.used]));
 }
 
-async function addCounts(db: Queryable, added: ReadonlyMap<string, number>): Promise<void> {
-  if (added.size === 0) return;
+async function addCounts(
+  db: Queryable,
+  added: readonly (CounterBound & { counters: number })[],
+): Promise<void> {
+  if (added.length === 0) return;
   await db.query(
     `update tenant.limit_uses u set used = greatest(0, u.used + a.counters)
-     from unnest($1::uuid[], $2::integer[]) as a (id, counters)
-     where u.subject_id = a.id and u.resource = 'counters' and u.subject_id = any ($1::uuid[])`,
-    [[...added.keys()], [...added.values()]],
+     from unnest($1::uuid[], $2::text[], $3::integer[]) as a (id, resource, counters)
+     where u.subject_id = a.id and u.resource = a.resource and u.subject_id = any ($1::uuid[])`,
+    [
+      added.map(({ subjectId }) => subjectId),
+      added.map(({ resource }) => resource),
+      added.map(({ counters }) => counters),
+    ],
   );
 }
 

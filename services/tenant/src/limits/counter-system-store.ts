@@ -2,6 +2,7 @@ import { cleanUpRows } from '@gatehouse/kit/bounds';
 import { sessionBudgetPolicyId } from '@gatehouse/kit/session-budget';
 import { withTransaction, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
+import { boundsOf } from './counter-opening-store.ts';
 
 /** Ended counters of policies of all tenants. `pool` acts as `tenant_system`. */
 export class CounterSystemStore extends Store {
@@ -16,8 +17,9 @@ export class CounterSystemStore extends Store {
       if (ended.length === 0) return false;
       // The order of locks in which counters are opened.
       await db.query(
-        `select from tenant.limit_uses where subject_id = any ($1::uuid[]) and resource = 'counters'
-         order by subject_id for update`,
+        `select from tenant.limit_uses
+         where subject_id = any ($1::uuid[]) and resource in ('counters', 'keyless_counters', 'session_counters')
+         order by subject_id, resource for update`,
         [[...new Set(ended.flatMap(({ subjectIds }) => subjectIds))]],
       );
       await deleteCounters(db, [...new Set(ended.map(({ id }) => id))]);
@@ -55,11 +57,11 @@ export class CounterSystemStore extends Store {
 
 /** Deletes the ended rows of counters. Rows in use are left for the next round. */
 async function deleteCounters(db: Queryable, ids: readonly string[]): Promise<void> {
-  const rows = await db.all<{ id: string; tenantId: string; apiKeyId: string | null }>(
+  const rows = await db.all<{ id: string; tenantId: string; policyId: string; apiKeyId: string | null }>(
     `delete from tenant.policy_counters where ctid = any (array (
        select ctid from tenant.policy_counters where id = any ($1::uuid[]) and removable_at < now()
        for update skip locked))
-     returning id, tenant_id as "tenantId", api_key_id as "apiKeyId"`,
+     returning id, tenant_id as "tenantId", policy_id as "policyId", api_key_id as "apiKeyId"`,
     [ids],
   );
   const left = await db.all<{ id: string }>(
@@ -70,11 +72,12 @@ async function deleteCounters(db: Queryable, ids: readonly string[]): Promise<vo
   const gone = new Map(rows.filter(({ id }) => !known.has(id)).map((row) => [row.id, row]));
   if (gone.size === 0) return;
   await db.query('delete from tenant.limit_holds where subject_id = any ($1::uuid[])', [[...gone.keys()]]);
-  const subjects = [...gone.values()].flatMap(({ tenantId, apiKeyId }) => [tenantId, apiKeyId ?? []].flat());
+  const bounds = [...gone.values()].flatMap(({ tenantId, ...counter }) => boundsOf(tenantId, counter));
   await db.query(
     `update tenant.limit_uses u set used = greatest(0, u.used - g.counters)
-     from (select id, count(*) as counters from unnest($1::uuid[]) as s (id) group by id) g
-     where u.subject_id = g.id and u.resource = 'counters' and u.subject_id = any ($1::uuid[])`,
-    [subjects],
+     from (select id, resource, count(*) as counters from unnest($1::uuid[], $2::text[]) as b (id, resource)
+           group by id, resource) g
+     where u.subject_id = g.id and u.resource = g.resource and u.subject_id = any ($1::uuid[])`,
+    [bounds.map(({ subjectId }) => subjectId), bounds.map(({ resource }) => resource)],
   );
 }
