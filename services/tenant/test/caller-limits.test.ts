@@ -4,6 +4,7 @@ import { PolicyIndex, type RunFacts } from '@gatehouse/kit/policy-matching';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { openCounterKey } from '@gatehouse/secrets/counter-key';
 import { KeyRing } from '@gatehouse/secrets/key-ring';
+import { longestBlock } from '@gatehouse/test/longest-block';
 import type { As } from '@gatehouse/test/service-under-test';
 import { Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
@@ -136,6 +137,20 @@ describe('GET /v1/limits', () => {
     });
     await service.call('PUT', '/v1/users/ada', { as: tenant.admin, body: { groups: names } });
     expect(await limits('?user_id=ada')).toEqual([['requests', 'minute', 'teams', 'team-64', 3]]);
+  });
+
+  it('holds up no other request for a user in as many counters as there may be', async () => {
+    const groups = Array.from({ length: 100 }, (_, n) => `team-${n}`);
+    await service.call('PUT', '/v1/users/ada', { as: tenant.admin, body: { groups } });
+    for (let n = 0; n < 32; n += 1)
+      await create(`teams-${n}`, {
+        ...{ per: 'group', select: { groups: ['team-*'] }, budget: { usd: '1', period: 'day' } },
+        limits: { requests_per_minute: 100 - n, tokens_per_minute: 100, max_concurrent: 5 },
+      });
+    const mostMs = 40;
+    const read = async () =>
+      expect(await limits('?user_id=ada')).toContainEqual(['requests', 'minute', 'teams-31', 'team-0', 69]);
+    expect(await longestBlock(read, mostMs)).toBeLessThan(mostMs);
   });
 
   it('leaves out what refuses nothing, and other tenants', async () => {

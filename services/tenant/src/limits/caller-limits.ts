@@ -23,7 +23,7 @@ export interface RunToLimit {
 }
 
 /** Finds the limits of policies that refuse runs like this one. */
-export type FindPolicyLimits = (tenantId: string, run: RunToLimit) => Promise<CallerLimit[]>;
+export type FindPolicyLimits = (tenantId: string, run: RunToLimit) => Promise<readonly CallerLimit[]>;
 
 /** Keeps the limit with the least remaining of those of one resource and window. */
 export function tightest(limits: readonly CallerLimit[]): CallerLimit[] {

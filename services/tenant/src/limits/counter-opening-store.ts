@@ -23,8 +23,8 @@ interface NewRow {
 }
 
 /**
- * Begins the windows without a row. Returns the ids of counters that are not opened, because the tenant or the key has
- * too many. The caller holds no locks of counters.
+ * Begins the windows without a row. Returns the ids of counters not opened: the tenant, the key or their kind has too
+ * many. The caller holds no locks of counters.
  */
 export async function openCounters(
   db: Queryable,

@@ -1,10 +1,12 @@
+import { setImmediate } from 'node:timers/promises';
 import { PolicyIndex, type Counter, type MatchedPolicy, type RunFacts } from '@gatehouse/kit/policy-matching';
 import { sessionBudgetPolicy } from '@gatehouse/kit/session-budget';
 import { inTenantOrder, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import { openCounterKey } from '@gatehouse/secrets/counter-key';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import type { CallerLimit, RunToLimit } from '../limits/caller-limits.ts';
+import { countersAtOnce } from '../bounds.ts';
+import { tightest, type CallerLimit, type RunToLimit } from '../limits/caller-limits.ts';
 import { findCountedPolicies } from '../limits/counted-policy-store.ts';
 import { limitName, setResources, type SetResource } from '../limits/leases.ts';
 import { findHeld } from '../limits/limit-store.ts';
@@ -46,19 +48,35 @@ export class PolicyUseSystemStore extends Store {
     this.#lookups = lookups;
   }
 
-  /** The limits that refuse a run, and how much of each is used. The user's groups are looked up. */
-  async find(tenantId: string, { facts, model }: RunToLimit): Promise<CallerLimit[]> {
+  /**
+   * The limits that refuse a run first, and how much of each is used. The user's groups are looked up. A user in many
+   * groups has thousands of counters: they are read in parts, between which other requests go on.
+   */
+  async find(tenantId: string, { facts, model }: RunToLimit): Promise<readonly CallerLimit[]> {
     const enabled = await this.#lookups.findEnabled(tenantId);
-    const policies = enabled
-      .filter(({ enforce }) => enforce)
-      .map((policy) => matchedPolicy(this.#lookups.keyRing, policy));
-    const sessionPolicies = facts.sessionId === null ? [] : [sessionBudgetPolicy(tenantId)];
-    if (policies.length === 0 && sessionPolicies.length === 0) return [];
+    const policies: ShownPolicy[] = [
+      ...enabled
+        .filter(({ enforce }) => enforce)
+        .map((policy) => matchedPolicy(this.#lookups.keyRing, policy)),
+      ...(facts.sessionId === null ? [] : [sessionBudgetPolicy(tenantId)]),
+    ];
+    if (policies.length === 0) return [];
     const user = await this.#userOf(tenantId, facts.userId);
-    const matching = new PolicyIndex<ShownPolicy>(policies).matching({ ...facts, ...user }, sessionPolicies);
-    const counters = matching.countersOf(model);
-    const asks = counters.flatMap((counter) => setResources.map((resource) => askOf(counter, resource)));
-    return inTenantOrder(this.pool, tenantId, (db) => readUse(db, tenantId, asks));
+    const counters: Counter<ShownPolicy>[] = [];
+    for (const policy of policies) {
+      counters.push(...new PolicyIndex([policy]).matching({ ...facts, ...user }).countersOf(model));
+      await setImmediate();
+    }
+    return inTenantOrder(this.pool, tenantId, async (db) => {
+      let limits: readonly CallerLimit[] = [];
+      for (let from = 0; from < counters.length; from += countersAtOnce) {
+        const asks = counters
+          .slice(from, from + countersAtOnce)
+          .flatMap((counter) => setResources.map((resource) => askOf(counter, resource)));
+        limits = tightest([...limits, ...(await readUse(db, tenantId, asks))]);
+      }
+      return limits;
+    });
   }
 
   /** The id and the groups of the user with this name, who need not be in the directory. */
