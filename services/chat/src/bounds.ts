@@ -265,11 +265,15 @@ export const reservedAskMs = 250;
 
 /* Stops of runs */
 /**
- * Stops of a tenant in force, and of these the ones sent by users: by one, and by all of them. One more gets 403, unless
- * the same sender has one for the same runs. Together 60 kB in each replica.
+ * Stops of a tenant in force, and of these the ones sent by users: by one, and by all of them. Beside them, stops of users
+ * for all their own runs. One more gets 403, unless the same sender has one for the same runs. Together 360 kB in each
+ * replica.
  */
-export const maxStops = { ofTenant: 200, ofUser: 20, ofUsers: 100 };
-/** Requests of users to stop runs in a minute; more get 429. Each writes an entry of the audit log. */
+export const maxStops = { ofTenant: 200, ofUser: 20, ofUsers: 100, allOfUser: 1_000 };
+/**
+ * Requests of users to stop runs in a minute; more get 429, but for the first one of each user for all its runs. Each
+ * writes an entry of the audit log.
+ */
 export const stopsPerMinute = { ofUser: 30, ofUsers: 300 };
 /** The channel by which replicas hear of new stops. */
 export const stopChannel = 'gatehouse/chat/run-stops';

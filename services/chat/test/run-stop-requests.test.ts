@@ -159,8 +159,34 @@ describe('stops of users', () => {
     await addStops(maxStops.ofUsers - 1, ['carol', 'dan', 'erin', 'frank', 'grace']);
     await ground.stopped({ session_id: 's' }, user());
     expect(await answerTo({ session_id: 's' }, user('bob'))).toEqual([403, 'limit_reached']);
-    expect(await answerTo({ user_id: 'bob' }, user('bob'))).toEqual([403, 'limit_reached']);
     for (const session_id of ['s', 'another']) await ground.stopped({ session_id });
+  });
+
+  it('for all runs of the user are shut out by no stops of others, and take no place of theirs', async () => {
+    await addStops(maxStops.ofTenant - 1, ['carol', 'dan', 'erin', 'frank', 'grace']);
+    await ground.harness.rows(
+      `update chat.run_stops set requests = $2, stopped_at = now() + interval '1 hour' where tenant_id = $1`,
+      [ground.admin.tenantId, stopsPerMinute.ofUsers],
+    );
+    const refused = [429, 'rate_limit_exceeded'];
+    expect(await answerTo({ session_id: 's' }, user('bob'))).toEqual(refused);
+    for (const name of ['ada', 'bob']) await ground.stopped({ user_id: name }, user(name));
+    // The same again counts with the requests of others.
+    expect(await answerTo({ user_id: 'bob' }, user('bob'))).toEqual(refused);
+    await ground.stopped({ session_id: 's' });
+    expect(await answerTo({ session_id: 'another' })).toEqual([403, 'limit_reached']);
+  });
+
+  it('for all runs of a user have a bound of their own', async () => {
+    await addStops(maxStops.allOfUser - 1, ['carol']);
+    await ground.harness.rows(`update chat.run_stops set selection = 'user' where tenant_id = $1`, [
+      ground.admin.tenantId,
+    ]);
+    await ground.stopped({ user_id: 'ada' }, user('ada'));
+    expect(await answerTo({ user_id: 'bob' }, user('bob'))).toEqual([403, 'limit_reached']);
+    await ground.stopped({ user_id: 'ada' }, user('ada'));
+    await ground.stopped({ session_id: 's' }, user('bob'));
+    await ground.stopped({ user_id: 'bob' });
   });
 
   it('end at the bound of the tenant, too', async () => {

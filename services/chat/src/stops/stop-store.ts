@@ -25,17 +25,22 @@ export async function countStops(db: Queryable, stop: StopRequest): Promise<Stop
   if (senderDigest !== null)
     await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`stops of users ${tenantId}`]);
   return db.one<StopCounts>(
-    `select count(id)::integer as "tenantStops",
-       (count(*) filter (where sender_digest is not null))::integer as "usersStops",
-       (count(*) filter (where sender_digest = $5))::integer as "userStops",
+    `select (count(id) filter (where not own))::integer as "tenantStops",
+       (count(*) filter (where sender_digest is not null and not own))::integer as "usersStops",
+       (count(*) filter (where sender_digest = $5 and not own))::integer as "userStops",
+       (count(*) filter (where own))::integer as "allOfUserStops",
        coalesce(sum(requests) filter (where sender_digest is not null and stopped_at >= minute), 0)::integer
          as "requestsOfUsers",
        coalesce(sum(requests) filter (where sender_digest = $5 and stopped_at >= minute), 0)::integer
          as "requestsOfUser",
        extract(epoch from max(minute) + interval '1 minute' - max(at))::float8 * 1000 as "minuteLeftMs",
-       coalesce(bool_or(id is not null and ${isSame} and sender_digest is not distinct from $5::bytea), false) as "isKnown"
+       coalesce(bool_or(known), false) as "isKnown",
+       coalesce(bool_or(known and stopped_at >= minute), false) as "isRepeated"
      from (select at, date_trunc('minute', at) as minute from (select clock_timestamp() as at) as now) as clock
-       left join chat.run_stops on tenant_id = $1 and expires_at > at`,
+       left join chat.run_stops on tenant_id = $1 and expires_at > at
+       cross join lateral (
+         select sender_digest is not null and selection is not distinct from 'user' as own,
+           id is not null and ${isSame} and sender_digest is not distinct from $5::bytea as known) as kind`,
     [tenantId, runId, selected?.selection, selected?.digest, senderDigest],
   );
 }
