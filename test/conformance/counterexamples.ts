@@ -66,5 +66,10 @@ export const counterexamples: readonly Counterexample[] = [
     kind: 'embeddings',
     document: { object: 'list', model: 'm', data: [] },
   },
+  {
+    name: 'with a verdict that flags nothing',
+    kind: 'moderations',
+    document: { id: 'modr-1', model: 'm', results: [{}] },
+  },
   { name: 'with an error without a param', kind: 'error', document: { error: without(error, 'param') } },
 ];

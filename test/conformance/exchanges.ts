@@ -2,7 +2,14 @@ import type { Instructions } from '../support/provider-simulator/faults.ts';
 import { dataOf } from './event-stream.ts';
 
 /** The gateway's answers that OpenAI's schema describes. */
-export type DocumentKind = 'completion' | 'chunk' | 'model' | 'models' | 'embeddings' | 'error';
+export type DocumentKind =
+  | 'completion'
+  | 'chunk'
+  | 'model'
+  | 'models'
+  | 'embeddings'
+  | 'moderations'
+  | 'error';
 
 /** A parsed body or event. A schema checks its content, and `assemble` reads it. */
 export type Document = Record<string, unknown>;
@@ -198,6 +205,14 @@ const otherExchanges: readonly Exchange[] = [
     route: () => '/v1/embeddings',
     body: ({ models }) => ({ model: models[0], input: ['one', 'two'], encoding_format: 'float' }),
     shows: { object: 'list' },
+  },
+  {
+    name: 'moderations',
+    kind: 'moderations',
+    status: 200,
+    route: () => '/v1/moderations',
+    body: ({ models }) => ({ model: models[0], input: ['one', 'a text about violence'] }),
+    shows: { results: [{ flagged: false }, { flagged: true }] },
   },
   {
     name: 'an error of ours',

@@ -293,3 +293,13 @@ describe('embeddings', () => {
     expect(data[0]?.embedding).toHaveLength(32);
   });
 });
+
+it('moderations come as the SDK reads them', async () => {
+  const input = ['a house at the gate', 'a text about violence'];
+  const { results } = await client.moderations.create({ model: 'small', input });
+  expect(lastProviderBody(gateway)['input']).toEqual(input);
+  expect(results.map(({ flagged, categories }) => [flagged, categories.violence])).toEqual([
+    [false, false],
+    [true, true],
+  ]);
+});

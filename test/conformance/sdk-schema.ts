@@ -5,9 +5,12 @@ import { createGenerator } from 'ts-json-schema-generator';
 import { schemaCheck, type SchemaCheck } from './schema-check.ts';
 
 /** The declarations of the resources that the gateway offers. */
-const declarations = '{chat/completions/completions,embeddings,models,shared}.d.ts';
+const declarations = '{chat/completions/completions,embeddings,models,moderations,shared}.d.ts';
 
-const types = ['ChatCompletion', 'ChatCompletionChunk', 'CreateEmbeddingResponse', 'Model', 'ErrorObject'];
+const types = [
+  ...['ChatCompletion', 'ChatCompletionChunk', 'CreateEmbeddingResponse', 'ModerationCreateResponse'],
+  ...['Model', 'ErrorObject'],
+];
 
 /** Shapes without a type in the SDK, as it unwraps both itself. */
 const wrappers = {
@@ -51,6 +54,7 @@ export function sdkSchemaCheck(): SchemaCheck {
       completion: '/definitions/ChatCompletion',
       chunk: '/definitions/ChatCompletionChunk',
       embeddings: '/definitions/CreateEmbeddingResponse',
+      moderations: '/definitions/ModerationCreateResponse',
       model: '/definitions/Model',
       models: '/definitions/ModelList',
       error: '/definitions/ErrorResponse',

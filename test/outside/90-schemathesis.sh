@@ -18,7 +18,7 @@ PROTECTED_IDS=$(whoami user && whoami admin && whoami owner) || exit
 export PROTECTED_IDS PYTHONPATH=$PWD/python PYTHONDONTWRITEBYTECODE=1 SCHEMATHESIS_HOOKS=schemathesis_hooks
 
 # Operations that answer each key alike: random requests come with the key of the user alone.
-alike='^/v1/(chat|embeddings|messages|responses|models|files|batches|limits|usage|costs|whoami|me|session)(/|$)|^/v1beta/|^/login/|^/(health|api)'
+alike='^/v1/(chat|embeddings|moderations|messages|responses|models|files|batches|limits|usage|costs|whoami|me|session)(/|$)|^/v1beta/|^/login/|^/(health|api)'
 
 # It keeps files where it runs. One worker each: its own threads get in each other's way under Python 3.11.
 folder=$(mktemp -d)

@@ -33,6 +33,7 @@ function openApiCheck(file: string): SchemaCheck {
       completion: '/components/schemas/CreateChatCompletionResponse',
       chunk: '/components/schemas/CreateChatCompletionStreamResponse',
       embeddings: '/components/schemas/CreateEmbeddingResponse',
+      moderations: '/components/schemas/CreateModerationResponse',
       model: '/components/schemas/Model',
       models: '/components/schemas/ListModelsResponse',
       error: '/components/schemas/ErrorResponse',

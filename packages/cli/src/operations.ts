@@ -79,7 +79,7 @@ export interface OpenApiDocument {
 
 /** In the formats of providers: their own SDKs ask them, and `gatehouse chat`. */
 const providerRoutes =
-  /^(chat|embeddings|messages|gemini|azure)\.|^responses\.(create|compact|input_tokens)$/;
+  /^(chat|embeddings|moderations|messages|gemini|azure)\.|^responses\.(create|compact|input_tokens)$/;
 /** Types of text written by commands as it comes. */
 const lines = new Set(['text/csv', 'application/x-ndjson']);
 /** Operations for programs, or with commands written by hand. */

@@ -3,6 +3,7 @@ const known: readonly [prefixes: string, name: string, description: string][] = 
   ['chat', 'Chat', 'Chat completions of the OpenAI API'],
   ['responses', 'Responses', "OpenAI's Responses API"],
   ['embeddings', 'Embeddings', 'Embeddings of the OpenAI API'],
+  ['moderations', 'Moderations', 'Moderations of the OpenAI API'],
   ['files batches messages.batches', 'Batches', 'Requests that are answered within a day, at a lower price'],
   ['models gemini.models', 'Models', 'Values for `model`'],
   [

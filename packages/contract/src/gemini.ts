@@ -218,7 +218,7 @@ function embeddingsOf(version: string, prefix: string): Route[] {
   const params = { id: 'gemini-embedding-001' };
   return [
     route(`${prefix}.embedContent`, `POST /${version}/models/{id+}:embedContent`, {
-      embeds: true,
+      operation: 'embeddings',
       query,
       passedBody: embedContentRequest,
       response: ok(embedContentResponse),
@@ -227,7 +227,7 @@ function embeddingsOf(version: string, prefix: string): Route[] {
       examples: { text: { summary: 'One text', params, body: one, response: { embedding: oneVector } } },
     }),
     route(`${prefix}.batchEmbedContents`, `POST /${version}/models/{id+}:batchEmbedContents`, {
-      embeds: true,
+      operation: 'embeddings',
       query,
       passedBody: batchEmbedContentsRequest,
       response: ok(batchEmbedContentsResponse),

@@ -317,7 +317,7 @@ export const routes: readonly Route[] = [
     },
   }),
   route('embeddings.create', 'POST /v1/embeddings', {
-    embeds: true,
+    operation: 'embeddings',
     bodyLimit: 20 * MiB,
     passedBody: embeddingsRequest,
     query: z.looseObject({}),

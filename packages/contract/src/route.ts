@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DialectName } from './dialects.ts';
+import type { DialectName, RunOperation } from './dialects.ts';
 import type { OAuthErrorCode } from './oauth.ts';
 import { isAtOrUnder, isOperatorSurface } from './operator-surface.ts';
 import type { Scope } from './scopes.ts';
@@ -90,8 +90,8 @@ export interface Route {
   passThrough: boolean;
   /** Whether the response is the number of tokens of a passed-on request: it is no run. */
   counts?: true;
-  /** Whether the run of a passed-on request is for embeddings. */
-  embeds?: true;
+  /** The operation of the run of a passed-on request, where it is not `chat`. */
+  operation?: Exclude<RunOperation, 'chat'>;
   /** Maximum request body in bytes; 0 for a route without body. */
   bodyLimit: number;
   /** Shape of the request body; absent for a route without body or with one defined by a third party. */
@@ -205,9 +205,8 @@ function newIdsOf({ status, shape }: Route['response']): readonly string[] {
 }
 
 /** The operation of the runs of a route; null for a route without runs. */
-export function runOperation({ passThrough, counts, embeds }: Route): 'chat' | 'embeddings' | null {
-  if (!passThrough || counts === true) return null;
-  return embeds === true ? 'embeddings' : 'chat';
+export function runOperation({ passThrough, counts, operation }: Route): RunOperation | null {
+  return !passThrough || counts === true ? null : (operation ?? 'chat');
 }
 
 /** Creates an entry of the route table with default values: `route('agents.list', 'GET /v1/agents', { … })`. */

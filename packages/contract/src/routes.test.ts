@@ -110,6 +110,7 @@ describe('the route table', () => {
     ['DELETE', '/v1/agents/{agentID}', 'agents.write'],
     ['POST', '/v1/chat/completions', 'chat'],
     ['POST', '/v1/embeddings', 'chat'],
+    ['POST', '/v1/moderations', 'chat'],
     ['GET', '/v1/api-keys', 'keys.write'],
     ['POST', '/v1/api-keys', 'keys.write'],
     ['POST', '/v1/api-keys/{id}/revoke', 'keys.write'],
@@ -122,7 +123,7 @@ describe('the route table', () => {
   it('takes the acting user on chat, files, batches, agents, cookies, MCP servers, their consents and logins, traces, stops of runs, usage and costs, and nowhere else', () => {
     for (const { actingUser, method, path } of routes) {
       expect(actingUser).toBe(
-        /^\/v1\/(chat|files|batches|embeddings|messages|responses|models|agents|browser|traces|runs|usage|costs)(\/|$)/.test(
+        /^\/v1\/(chat|files|batches|embeddings|moderations|messages|responses|models|agents|browser|traces|runs|usage|costs)(\/|$)/.test(
           path,
         ) ||
           /^\/(v1beta\/models|openai)(\/|$)/.test(path) ||

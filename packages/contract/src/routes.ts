@@ -21,6 +21,7 @@ import * as mcpServers from './mcp-servers.ts';
 import * as memory from './memory.ts';
 import * as messageBatches from './message-batches.ts';
 import * as messages from './messages.ts';
+import * as moderations from './moderations.ts';
 import * as openai from './openai.ts';
 import * as openapi from './openapi.ts';
 import * as ownerApiKeys from './owner-api-keys.ts';
@@ -57,6 +58,7 @@ export const resources = [
   health,
   openapi,
   openai,
+  moderations,
   messages,
   messageBatches,
   responses,

@@ -1,4 +1,4 @@
-import type { DialectName, StreamPlace } from '@gatehouse/contract/dialects';
+import type { DialectName, RunOperation, StreamPlace } from '@gatehouse/contract/dialects';
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { TokenLimit, ToolRewrite } from './request-additions.ts';
@@ -45,7 +45,7 @@ export interface StreamFollower {
   readonly place: StreamPlace | null;
 }
 
-export type Operation = 'chat' | 'embeddings';
+export type Operation = RunOperation;
 
 /** Requests, as clients write them and as providers of the same format read them. */
 export interface RequestFormat {
@@ -129,7 +129,7 @@ export interface CompletionRequest extends RequestHead {
   readonly callIds: readonly string[];
   /** The texts up to and with the first message of the user, the last 64 at most; empty without this message. */
   readonly firstTexts: readonly string[];
-  /** The text of the newest user message or embedding input, at most `maxChars`, for previews. */
+  /** The text of the newest user message or of the input of another operation, at most `maxChars`, for previews. */
   inputPreview(maxChars: number): string;
   /** The newest message of the user: its index, and the text of its parts. Null without a message with text. */
   lastUserText(): { index: number; text: string } | null;
@@ -146,7 +146,7 @@ export interface CompletionRequest extends RequestHead {
   thinking(defaults: Fields): Thinking;
   /** Models that the provider may call beside the request's own: an advisor, fallbacks. Each with its field. */
   otherModels(defaults: Fields): readonly OtherModel[];
-  /** The parts of the prompt; null for a prompt without parts, as for embeddings. */
+  /** The parts of the prompt; null for a prompt without parts, as of other operations than chat. */
   promptParts(): PromptParts | null;
   /** The amounts for rate limits and budgets. */
   requestedAmounts(defaults: Fields): RequestedAmounts;

@@ -1,4 +1,4 @@
-import { dialectNames } from '@gatehouse/contract/dialects';
+import { dialectNames, runOperations } from '@gatehouse/contract/dialects';
 import { newId } from '@gatehouse/kit/ids';
 import { z } from 'zod';
 import { writeEvent } from './cloud-event.ts';
@@ -42,7 +42,7 @@ const refusedEntry = z.object({
   tenant_id: z.uuid(),
   /** The code of the error. */
   code: text(textLimits.error_code),
-  operation: z.enum(['chat', 'embeddings']),
+  operation: z.enum(runOperations),
   /** A model or a pattern of the catalogue, and no other text of a client; empty for all else. */
   model: text(textLimits.request_model),
   agent_id: z.uuid().nullable(),

@@ -1,4 +1,4 @@
-import { dialectNames } from '@gatehouse/contract/dialects';
+import { dialectNames, runOperations } from '@gatehouse/contract/dialects';
 import { z } from 'zod';
 import { withData } from './cloud-event.ts';
 import { cutText } from './cut-text.ts';
@@ -91,7 +91,7 @@ export const recallSpanName = 'search_memory';
 const identity = {
   run_id: z.uuid(),
   tenant_id: z.uuid(),
-  operation: z.enum(['chat', 'embeddings']),
+  operation: z.enum(runOperations),
   channel: text('channel'),
   /** The format of the client's request; null or absent for runs without a client's request. */
   dialect: z.enum(dialectNames).nullish(),

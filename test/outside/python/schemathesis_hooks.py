@@ -8,7 +8,7 @@ import schemathesis
 from schemathesis.generation.meta import CoverageScenario
 from schemathesis.specs.openapi.checks import allow_header_conformance, negative_data_rejection
 
-_passed_on = re.compile(r"/v1/(chat/completions|embeddings|responses(/input_tokens|/compact)?)$|/openai/(?!models)|.*:")
+_passed_on = re.compile(r"/v1/(chat/completions|embeddings|moderations|responses(/input_tokens|/compact)?)$|/openai/(?!models)|.*:")
 # Lists of models ignore query parameters that they don't know: clients of other APIs send theirs.
 _take_any_query = ("/v1/models", "/v1/models/{id}", "/v1beta/models", "/v1beta/models/{id}")
 _protected = set(os.environ["PROTECTED_IDS"].lower().split())

@@ -17,6 +17,7 @@ import { messagesFormat } from './messages/messages-format.ts';
 import { messagesRoutes } from './messages/messages-routes.ts';
 import { responsesFormat } from './responses/responses-format.ts';
 import { responsesRoutes } from './responses/responses-routes.ts';
+import { moderationBody, readModerationRequest } from './moderations.ts';
 import type { Route, RouteContext } from './route.ts';
 import { vertexModel, vertexRoute } from './vertex/vertex-routes.ts';
 import { completionBody, streamFrames } from './wire.ts';
@@ -24,6 +25,7 @@ import { completionBody, streamFrames } from './wire.ts';
 const routes: Record<string, Route> = {
   'POST /v1/chat/completions': answerChatCompletion,
   'POST /v1/embeddings': answerEmbeddings,
+  'POST /v1/moderations': answerModerations,
   ...messagesRoutes,
   ...responsesRoutes,
 };
@@ -91,4 +93,10 @@ function answerEmbeddings({ exchange, fault }: RouteContext): Answer {
   const usage = embeddingUsage(request, fault);
   const whole = (): string => embeddingBody(request, usage, fault);
   return { id: null, usage, streamed: false, frames: null, whole };
+}
+
+function answerModerations({ exchange, newId }: RouteContext): Answer {
+  const request = readModerationRequest(exchange.record.body);
+  const whole = (): string => moderationBody(request, newId('modr-'));
+  return { id: null, usage: null, streamed: false, frames: null, whole };
 }

@@ -58,7 +58,14 @@ it('writes a catalogue with patterns for the models of three providers', async (
   const { models } = parse(await readFile(modelsFile(), 'utf8')) as {
     models: { id: string; price?: unknown }[];
   };
-  expect(models.map(({ id }) => id)).toEqual(['gpt-*', 'o*', 'claude-*', 'gemini-*', 'text-embedding-*']);
+  expect(models.map(({ id }) => id)).toEqual([
+    'gpt-*',
+    'o*',
+    'claude-*',
+    'gemini-*',
+    'text-embedding-*',
+    'omni-moderation-*',
+  ]);
   expect(models.filter(({ price }) => price !== undefined)).toEqual([]);
 });
 

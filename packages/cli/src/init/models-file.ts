@@ -41,6 +41,10 @@ models:
     provider: openai
     list: [text-embedding-3-small]
 
+  - id: omni-moderation-*
+    provider: openai
+    list: [omni-moderation-latest]
+
 # Memory searches by words. With a key of the provider, these lines let it search by meaning too.
 # embeddings:
 #   model: text-embedding-3-small

@@ -11,13 +11,16 @@ import { texts } from './text-rules.ts';
 import { WholeToolAnswers, ChunkToolStream } from './tool-stream.ts';
 import { readWhole } from './whole-answer.ts';
 
-/** OpenAI's chat completions and embeddings, as clients send them and servers imitate them. */
+const paths = { embeddings: '/embeddings', moderations: '/moderations' };
+
+/** OpenAI's chat completions, embeddings and moderations, as clients send them and servers imitate them. */
 export const openAiChatDialect = {
   name: 'chat',
   readRequest,
   texts,
   conversation: { messages: ['messages', 'input'], instructions: ['instructions'] },
-  pathOf: ({ operation }) => (operation === 'embeddings' ? '/embeddings' : '/chat/completions'),
+  pathOf: ({ operation }) =>
+    operation === 'embeddings' || operation === 'moderations' ? paths[operation] : '/chat/completions',
   signatures: null,
   reasonsUnasked: true,
   // An agent's parameters have its names.

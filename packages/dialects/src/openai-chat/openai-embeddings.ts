@@ -1,13 +1,11 @@
-import { cutText } from '@gatehouse/events/cut-text';
 import { AppError } from '@gatehouse/kit/errors';
 import { type Fields, isFields } from '@gatehouse/kit/fields';
-import { SampleBuilder, type TextSample, estimateTokens } from '../usage/token-estimate.ts';
+import { type TextSample, estimateTokens } from '../usage/token-estimate.ts';
 import { RequestText, type Share } from '../wire/request-text.ts';
 import { bedrockEmbedder, inputTypes, takesPurpose, type BedrockEmbedder } from '../bedrock-embedders.ts';
 import type { AnsweringModel, AnswerView, RequestSource, Rewrite } from '../dialect.ts';
 import { encoded, inEncoding } from './embedding-encoding.ts';
-import { tokensIn } from './message-text.ts';
-import { OpenAiRequest, plainText } from './openai-request.ts';
+import { InputRequest } from './input-request.ts';
 import { rewriteRequest } from './request-rewrite.ts';
 import { openBracket, textEnd } from '@gatehouse/kit/json-bytes';
 import { elementsOf, type Member } from '../wire/json-members.ts';
@@ -18,7 +16,7 @@ import type { UpstreamApi } from '../upstream-api.ts';
 import { maxHintChars, maxHints, maxInputs } from '../bounds.ts';
 
 /** A request for embeddings, which models of Google's API and of Bedrock can answer, too. */
-export class OpenAiEmbeddings extends OpenAiRequest {
+export class OpenAiEmbeddings extends InputRequest {
   /** For Google's API. */
   readonly isBatch = true;
   override readonly operation = 'embeddings';
@@ -26,26 +24,6 @@ export class OpenAiEmbeddings extends OpenAiRequest {
   /** `fields`: the body, parsed. */
   constructor(body: Buffer, fields: Fields, model: string) {
     super(body, fields, { operation: 'embeddings', model, stream: false, wantsUsage: false, choices: 1 });
-  }
-
-  override inputPreview(maxChars: number): string {
-    return cutText(plainText(this.fields['input']), maxChars);
-  }
-
-  override promptSample(added: readonly (string | TextSample)[] = []): TextSample {
-    const sample = new SampleBuilder();
-    sample.addSample(super.promptSample([...added, plainText(this.fields['input'])]));
-    sample.addTokens(tokensIn(this.fields['input']));
-    return sample.built;
-  }
-
-  /** Fields of chats pass through unchecked, and count as nothing. */
-  protected override get messages(): readonly Fields[] {
-    return [];
-  }
-
-  protected override get tools(): readonly unknown[] {
-    return [];
   }
 
   refusalIn({ api, upstreamModel }: AnsweringModel): AppError | null {

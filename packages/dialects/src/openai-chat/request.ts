@@ -15,6 +15,7 @@ import {
   type FieldTypes,
 } from '../request-fields.ts';
 import { OpenAiEmbeddings } from './openai-embeddings.ts';
+import { defaultModerationModel, OpenAiModerations } from './openai-moderations.ts';
 import { DroppedFields } from '../translation/dropped-fields.ts';
 import { JsonSource } from '../wire/json-text.ts';
 import { asChat, isMixed } from './mixed-body.ts';
@@ -76,7 +77,8 @@ export function readRequest(
     const text = Object.hasOwn(fields, 'model') ? body : named(body, inPath.model);
     return readRequest(operation, text, { ...fields, model: inPath.model });
   }
-  if (operation !== 'chat') return embeddingsRequest(body, fields);
+  if (operation === 'embeddings') return embeddingsRequest(body, fields);
+  if (operation === 'moderations') return moderationsRequest(body, fields);
   return isMixed(fields) ? mixedRequest(body, fields) : chatRequest(body, fields);
 }
 
@@ -127,9 +129,21 @@ function chatRequest(body: Buffer, fields: Fields, dropped: readonly string[] = 
 function embeddingsRequest(body: Buffer, fields: Fields): OpenAiRequest {
   const model = modelOf(fields);
   checkTypes(fields, embeddingFields, decisive);
-  const { input } = fields;
+  checkInput(fields);
+  return new OpenAiEmbeddings(body, fields, model);
+}
+
+function moderationsRequest(body: Buffer, fields: Fields): OpenAiRequest {
+  const { model = defaultModerationModel } = fields;
+  const name = modelOf({ ...fields, model });
+  checkInput(fields);
+  const text = Object.hasOwn(fields, 'model') ? body : named(body, name);
+  return new OpenAiModerations(text, fields, name);
+}
+
+/** Throws a 400 for a request without anything to embed or to classify. */
+function checkInput({ input }: Fields): void {
   if (input === undefined) throw missing('input');
   if (typeof input !== 'string' && !Array.isArray(input)) throw wrongType('input', ['string', 'array']);
   if (input.length === 0) throw new AppError('invalid_value', 'input must not be empty.', { param: 'input' });
-  return new OpenAiEmbeddings(body, fields, model);
 }

@@ -97,14 +97,16 @@ async function answerIn(whole: AnswerJson): Promise<ReadAnswer | null> {
   const isError = answer['error'] === undefined && (await whole.member('error')) !== null;
   const choices = await (await whole.member('choices'))?.elements(maxReadChoices);
   const read = await Promise.all((choices ?? []).map(choiceIn));
-  // Vectors are the client's: one is enough.
+  // Vectors and verdicts are the client's: one is enough.
   const data = await (await whole.member('data'))?.elements(1);
+  const [verdict] = (await (await whole.member('results'))?.elements(1)) ?? [];
   return {
     answer: {
       ...answer,
       ...(isError && { error: true }),
       ...(choices && { choices: read.map(({ choice }) => choice) }),
       ...(data && { data }),
+      ...(verdict && { results: [await verdict.fields(['flagged'])] }),
     },
     unreadChars: read.reduce((sum, { unreadChars }) => sum + unreadChars, 0),
   };
@@ -141,12 +143,18 @@ async function largeMessage(part: AnswerJson): Promise<{ message: Fields; unread
 }
 
 /**
- * The messages of an answer's choices: an empty list for embeddings; null without at least one message or embedding.
+ * The messages of an answer's choices: an empty list for embeddings and moderations; null without at least one message,
+ * embedding or verdict.
  */
-function messagesOf({ choices, data }: Fields): Fields[] | null {
-  if (listOf(data).length > 0 && choices === undefined) return [];
+function messagesOf({ choices, data, results }: Fields): Fields[] | null {
+  const isOther = listOf(data).length > 0 || isVerdict(listOf(results)[0]);
+  if (isOther && choices === undefined) return [];
   const messages = listOf(choices).map((choice) => (Object(choice) as Fields)['message']);
   return messages.some(isFields) ? messages.map((message) => (isFields(message) ? message : {})) : null;
+}
+
+function isVerdict(result: unknown): boolean {
+  return isFields(result) && typeof result['flagged'] === 'boolean';
 }
 
 /** See `ProviderFormat`. */

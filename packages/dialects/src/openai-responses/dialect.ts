@@ -13,7 +13,7 @@ import { state } from './state.ts';
 import { ResponseToolAnswers, ResponseToolStream } from './tool-stream.ts';
 import { readWhole } from './whole-answer.ts';
 
-const methods = { chat: '', embeddings: '', count: '/input_tokens', compact: '/compact' };
+const methods = { chat: '', embeddings: '', moderations: '', count: '/input_tokens', compact: '/compact' };
 
 /** OpenAI's responses. Providers keep no responses: the gateway does. */
 export const openAiResponsesDialect = {

@@ -14,7 +14,7 @@ const source = path.join(import.meta.dirname, '..');
 const exceptions: readonly { operations: RegExp; reason: string }[] = [
   {
     operations:
-      /^POST \/(?:openai|v1beta)\/|^POST \/v1\/(?:embeddings|messages|responses|models\/\{id\}:\w+)$/,
+      /^POST \/(?:openai|v1beta)\/|^POST \/v1\/(?:embeddings|moderations|messages|responses|models\/\{id\}:\w+)$/,
     reason: 'inference: the playground asks by chat completions',
   },
   {

@@ -1,5 +1,6 @@
 import { cappedPico as capped } from '@gatehouse/kit/money';
 import { costPartNames } from '@gatehouse/events/run-event';
+import type { Operation } from '@gatehouse/dialects/dialect';
 import { toTokens } from '@gatehouse/dialects/usage/tokens';
 import {
   billedTools,
@@ -22,7 +23,7 @@ export type CostPart = (typeof costPartNames)[number];
 /** The parts of a cost, each in pico-USD; none is negative. */
 export type CostParts = Record<CostPart, bigint>;
 
-/** The cost of a provider call; `source` is null where there were no tokens, which cost nothing at any price. */
+/** The cost of a provider call; `source` is null where no price is needed: without tokens, or free of charge. */
 export interface Cost {
   costPico: bigint;
   source: PriceSource | null;
@@ -58,6 +59,8 @@ export interface PriceList {
 
 /** The bounds of a call, or of several together, from which its highest cost follows. */
 export interface CostBounds {
+  /** Default: `chat`. */
+  operation?: Operation | undefined;
   input: number;
   output: number;
   /** The calls of a batch, and the most input of one of them. */
@@ -81,8 +84,8 @@ export interface CallPrice {
   regions: RegionFactors;
 }
 
-/** The cost at any price of a call without tokens and without calls of tools. */
-const free: Cost = { costPico: 0n, source: null, version: null };
+/** The cost of a call without tokens and without calls of tools at any price, and of one free of charge. */
+export const free: Cost = { costPico: 0n, source: null, version: null };
 
 /** The cost of a call. Null if the call, its region, a class of its tokens or a called tool has no price. */
 export function costBy(price: CallPrice | null, usage: Usage): Cost | null {

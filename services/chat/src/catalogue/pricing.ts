@@ -11,6 +11,7 @@ import {
   chargeAt,
   completeRates,
   costBy,
+  free,
   halved,
   highestOf,
   isFree,
@@ -28,6 +29,7 @@ import {
   type StatedRates,
   type ToolPrices,
 } from './price.ts';
+import type { Operation } from '@gatehouse/dialects/dialect';
 import { reservedCalls, type FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import type { TokenClass, Usage } from '@gatehouse/dialects/usage/usage';
 
@@ -43,8 +45,9 @@ interface Prices {
   regions: RegionFactors;
 }
 
-/** A call by its start and service tier; null where the provider named no tier. */
+/** A call by its operation, start and service tier; null where the provider named no tier. */
 interface PricedCall {
+  operation?: Operation | undefined;
   at: Date;
   serviceTier: string | null;
   /** Whether it was one of a batch. No tier named by a client or a provider makes it one. */
@@ -102,7 +105,7 @@ export class Pricing {
 
   /** The cost of a call recorded by a process, by the catalogue's present entry for its model. */
   costOfRecorded(attempt: RecordedCall, usage: Usage, call: PricedCall): Cost | null {
-    if (isFree(usage)) return costBy(null, usage);
+    if (isFree(usage)) return free;
     const model = this.#modelOf(attempt);
     return model === undefined ? null : this.costOf(model, usage, call);
   }
@@ -118,7 +121,13 @@ export class Pricing {
 
   /** The cost of a call. Null when a class of its tokens has no price in its tier, or a called tool has no price. */
   costOf(model: Model, usage: Usage, call: PricedCall): Cost | null {
-    return costBy(isFree(usage) ? null : this.priceOf(model, call), usage);
+    if (isFree(usage) || this.#isFreeOfCharge(model, call)) return free;
+    return costBy(this.priceOf(model, call), usage);
+  }
+
+  /** Moderations are free of charge unless a price is set, as OpenAI has them. */
+  #isFreeOfCharge(model: Model, { operation, at }: Pick<PricedCall, 'operation' | 'at'>): boolean {
+    return operation === 'moderations' && this.#pricesOf(model, at) === null;
   }
 
   /** The charge to a budget for a call: its cost, where known. 0 where its model has no price at all. */
@@ -151,6 +160,7 @@ export class Pricing {
    * price. Null when the model has no price.
    */
   mostCost(model: Model, most: MostAsked, at: Date): bigint | null {
+    if (this.#isFreeOfCharge(model, { ...most, at })) return 0n;
     const prices = this.#pricesOf(model, at);
     const anywhere = prices === null ? null : mostOfTokens(prices, most);
     if (prices === null || anywhere === null) return null;

@@ -189,6 +189,8 @@ interface KindTraits {
   embedsIn: UpstreamApi | null;
   /** Whether a model has embeddings, for kinds that know it by its name. */
   embeds?: (upstreamModel: string) => boolean;
+  /** The API with moderations; absent for a kind without them. */
+  moderatesIn?: UpstreamApi;
   /** Whether calls may carry a key, of a pool or of a tenant. */
   takesKeys: boolean;
   /** Whether every account reads the reasoning signatures of a vendor. */
@@ -202,7 +204,13 @@ interface KindTraits {
 }
 
 const kinds = {
-  openai: { apis: ['chat', 'responses'], embedsIn: 'chat', takesKeys: true, sharesSignatures: false },
+  openai: {
+    apis: ['chat', 'responses'],
+    embedsIn: 'chat',
+    moderatesIn: 'chat',
+    takesKeys: true,
+    sharesSignatures: false,
+  },
   azure: { apis: ['chat', 'responses'], embedsIn: 'chat', takesKeys: true, sharesSignatures: false },
   anthropic: { apis: ['messages'], embedsIn: null, takesKeys: true, sharesSignatures: false },
   google: { apis: ['gemini'], embedsIn: 'gemini', takesKeys: true, sharesSignatures: false },
@@ -246,6 +254,14 @@ export function hasEmbeddings(
 ): boolean {
   const { embedsIn, embeds } = traitsOf(kind);
   return embedsIn === api && (embeds?.(upstreamModel) ?? true);
+}
+
+/** Whether a model of the provider may have moderations. */
+export function hasModerations(
+  { kind }: Pick<Provider, 'kind'>,
+  { api }: Pick<AnsweringModel, 'api'>,
+): boolean {
+  return traitsOf(kind).moderatesIn === api;
 }
 
 /** Whether a provider has several keys, or may have. */

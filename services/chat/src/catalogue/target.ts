@@ -4,7 +4,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { picoOf } from '@gatehouse/kit/money';
 import { nearestSentence } from '@gatehouse/kit/nearest-names';
 import type { Agent as AgentMessage } from '@gatehouse/proto/agent/v1/agent';
-import type { CompletionRequest } from '@gatehouse/dialects/dialect';
+import type { CompletionRequest, Operation } from '@gatehouse/dialects/dialect';
 import type { OtherModel } from '@gatehouse/dialects/request-fields';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { deploymentsOf, type Catalogue, type Model } from './catalogue.ts';
@@ -12,7 +12,7 @@ import { nearestModels } from './nearest-models.ts';
 import { withoutLong } from '@gatehouse/dialects/model-names';
 import type { TenantProviderKey } from '../shared/tenant-settings.ts';
 import { maxOtherModels } from '../bounds.ts';
-import { hasEmbeddings, type Provider } from './provider-schema.ts';
+import { hasEmbeddings, hasModerations, type Provider } from './provider-schema.ts';
 
 /** An agent as the agent service resolves it: the fields of its message, with the parameters parsed. */
 export interface ResolvedAgent extends Omit<
@@ -120,11 +120,13 @@ export function targetIn(
   target: Target,
   request: Pick<CompletionRequest, 'operation' | 'refusalIn'>,
 ): Target {
-  if (request.operation === 'chat') return target;
+  const { operation } = request;
+  if (operation === 'chat') return target;
+  const has = operation === 'embeddings' ? hasEmbeddings : hasModerations;
   const refusals = target.chain.map((model) => {
     if (model.api !== api && request.refusalIn === undefined) return otherApi(model);
     const refusal = model.api === api ? null : request.refusalIn?.(model);
-    return refusal ?? (hasEmbeddings(model.provider, model) ? null : withoutEmbeddings(model));
+    return refusal ?? (has(model.provider, model) ? null : lacking(model, operation));
   });
   const [first, ...others] = target.chain.filter((_model, index) => refusals[index] === null);
   if (first !== undefined) return { ...target, chain: [first, ...others] };
@@ -137,8 +139,8 @@ function otherApi({ id, api }: Model): AppError {
   });
 }
 
-function withoutEmbeddings({ id }: Model): AppError {
-  return new AppError('unsupported_parameter', `The model ${id} has no embeddings.`, { param: 'model' });
+function lacking({ id }: Model, operation: Operation): AppError {
+  return new AppError('unsupported_parameter', `The model ${id} has no ${operation}.`, { param: 'model' });
 }
 
 /** The target with only its models at one provider, which must have one. */

@@ -28,7 +28,7 @@ export interface CompletionDependencies extends TurnDependencies, ReaderDependen
   refusals: Pick<RefusedRequests, 'note'>;
 }
 
-/** A route of completions or embeddings, beside its dialect. */
+/** A route beside its dialect. */
 interface Entrance {
   operation?: Operation;
   /** The path parameter with the model's name: of Google's API, and of deployments of Azure OpenAI. */
@@ -48,7 +48,7 @@ const googleMethods: Readonly<Record<string, Entrance>> = {
   batchEmbedContents: { ...embeddings, isBatch: true },
 };
 
-/** Completions in each dialect, and embeddings: the routes with bodies passed through unparsed. */
+/** Completions in each dialect, embeddings and moderations: the routes with bodies passed through unparsed. */
 export function completionHandlers(dependencies: CompletionDependencies): Record<string, RawHandler> {
   const entrance =
     (api: ApiName, options: Entrance = {}): RawHandler =>
@@ -63,6 +63,7 @@ export function completionHandlers(dependencies: CompletionDependencies): Record
   return {
     'chat.completions': entrance('chat'),
     'embeddings.create': entrance('chat', embeddings),
+    'moderations.create': entrance('chat', { operation: 'moderations' }),
     'messages.create': entrance('messages'),
     'responses.create': entrance('responses'),
     'responses.compact': entrance('responses', { isCompaction: true }),

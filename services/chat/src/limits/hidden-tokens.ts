@@ -22,7 +22,7 @@ export function answerBounds(
 ): AnswerBounds {
   const { choices } = request.requestedAmounts(defaults);
   const outputOf = mostOutput(request, defaults, headers);
-  if (request.operation === 'embeddings') return { thoughts: 0, choices, outputOf };
+  if (request.operation !== 'chat') return { thoughts: 0, choices, outputOf };
   const { budgets, effort } = request.thinking(defaults);
   const named = effort === null ? null : budgetOfEffort(effort);
   const each = budgets.length > 0 ? Math.max(0, ...budgets) : named;

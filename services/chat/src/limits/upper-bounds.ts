@@ -46,12 +46,13 @@ export function mostTokens(
   const { classes, serviceTier, feeTools, compacts = false } = amounts;
   const samplings = compacts ? 2 : 1;
   const choices = samplings * amounts.choices;
+  const { operation } = request;
   const byBytes = mostInputTokens(request, target, { amounts, toolText, thoughtBytes });
   const outputOf = mostOutput(request, target.defaults, headers);
   return target.chain.map((model) => {
     const input = Math.min(tokenCap, samplings * (prompt?.most(model, byBytes) ?? byBytes));
     const output = Math.min(tokenCap, samplings * outputOf(model, null));
-    return { model, samplings, choices, input, output, classes, serviceTier, feeTools };
+    return { model, operation, samplings, choices, input, output, classes, serviceTier, feeTools };
   });
 }
 
@@ -64,7 +65,7 @@ export function mostOutput(
   defaults: Target['defaults'],
   headers: Readonly<Record<string, string>>,
 ): (model: Model, lowered: number | null) => number {
-  if (request.operation === 'embeddings') return () => 0;
+  if (request.operation !== 'chat') return () => 0;
   const { choices, maxTokens } = request.requestedAmounts(defaults);
   return (model, lowered) => {
     const most = mostOutputTokens({ choices, maxTokens }, model, headers);
@@ -74,7 +75,7 @@ export function mostOutput(
 
 /** The fewest tokens of an answer to which its limit may be lowered; null if it may not be. */
 export function leastTokens(request: AcceptedRequest, target: Target): number | null {
-  if (request.operation === 'embeddings') return null;
+  if (request.operation !== 'chat') return null;
   // Providers want more than what is for thinking.
   const budgets = request.thinking(target.defaults).budgets.map((tokens) => tokens + 1);
   return Math.max(outputTokens, ...budgets);

@@ -290,8 +290,9 @@ export class ActiveRun implements AttemptRecord {
     { serviceTier = null, status }: AttemptOutcome,
   ): Pick<Attempt, 'cost' | 'chargePico'> {
     const brokeOff = status !== 'ok';
+    const call = { operation: this.identity.operation, at, serviceTier };
     try {
-      const cost = this.#options.pricing.costOf(model, usage, { at, serviceTier });
+      const cost = this.#options.pricing.costOf(model, usage, call);
       const toolsCost = this.#options.pricing.toolsCost(
         model,
         uncountedTools(this.#options.feeTools, usage, { brokeOff }),
@@ -299,7 +300,7 @@ export class ActiveRun implements AttemptRecord {
       );
       if (cost !== null)
         return { cost, ...(toolsCost > 0n && { chargePico: cappedPico(cost.costPico + toolsCost) }) };
-      const known = this.#options.pricing.chargeOf(model, usage, { at, serviceTier });
+      const known = this.#options.pricing.chargeOf(model, usage, call);
       return { cost, chargePico: chargeFor({ cost, known }, reservedPico) };
     } catch (err) {
       this.#options.log.error({ err, run_id: this.identity.id }, 'failed to price a provider call');

@@ -26,7 +26,7 @@ export function completedUsage(
 ): Usage | Promise<Usage> {
   const answerChars = answer?.chars ?? 0;
   const reported = usage ?? noUsage;
-  const isAnswered = answerChars > 0 || (status === 'ok' && operation === 'embeddings');
+  const isAnswered = answerChars > 0 || (status === 'ok' && operation !== 'chat');
   // A stream may have counted calls of tools before its tokens.
   const isBegun = isAnswered || reported.outputTokens > 0 || reported.toolCalls !== undefined;
   const lacksInput = reported.inputTokens === 0 && (usage === null || isBegun);

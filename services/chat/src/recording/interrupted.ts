@@ -2,6 +2,7 @@ import { sumCosts } from '../catalogue/price.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import { chargeFor, sumCharges } from '../runs/charge.ts';
 import type { Attempt, AttemptStart } from '../runs/run.ts';
+import type { Operation } from '@gatehouse/dialects/dialect';
 import { noUsage, sumUsage } from '@gatehouse/dialects/usage/usage';
 import type { EndRow, Orphan } from './run-rows.ts';
 
@@ -13,7 +14,7 @@ export const interruption = {
 
 /** End of a run after the death of its process. */
 export function interruptedEnd({ run, startedAt, ageMs, ended, open }: Orphan, pricing: Pricing): EndRow {
-  const attempts = [...ended, interruptedAttempt(open, startedAt, pricing)];
+  const attempts = [...ended, interruptedAttempt(open, { operation: run.operation, at: startedAt }, pricing)];
   return {
     run,
     attempts,
@@ -35,9 +36,13 @@ export function interruptedEnd({ run, startedAt, ageMs, ended, open }: Orphan, p
 }
 
 /** Only the prompt is counted: how much was answered before the process died is unknown. */
-function interruptedAttempt(attempt: AttemptStart, startedAt: Date, pricing: Pricing): Attempt {
+function interruptedAttempt(
+  attempt: AttemptStart,
+  called: { operation: Operation; at: Date },
+  pricing: Pricing,
+): Attempt {
   const usage = { ...noUsage, inputTokens: attempt.inputTokensGuess, estimated: true };
-  const call = { at: startedAt, serviceTier: null };
+  const call = { ...called, serviceTier: null };
   const cost = pricing.costOfRecorded(attempt, usage, call);
   const known = pricing.chargeOfRecorded(attempt, usage, call);
   return {
