@@ -37,8 +37,7 @@ export function rank(operation: Operation): number {
     /^(chat\.completions|(responses|files|batches|messages\.batches)\.create|login\.key)$/.test(
       operationId,
     ) ||
-    operationId.endsWith('.upsert') ||
-    operationId === 'users.put'
+    operationId.endsWith('.upsert')
   )
     return 0.5;
   // While it is under way.

@@ -105,7 +105,7 @@ describe('a user renamed or moved between groups in a month', () => {
     const tenant = await gateway.makeTenant();
     const move = async (group: string) => {
       const put = { key: tenant.adminKey, method: 'PUT', body: { groups: [group] } };
-      expect((await gateway.call('/v1/users/ada', put)).status).toBe(200);
+      expect((await gateway.call('/v1/users/ada', put)).status).toBeLessThan(300);
     };
     await move('eng');
     await create(tenant, { select: { groups: ['eng', 'sales'] }, ...monthly });

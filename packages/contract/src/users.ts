@@ -111,10 +111,10 @@ const directoryRoutes: readonly Route[] = [
   }),
   directoryRoute('users.put', 'PUT /v1/users/{user_id}', {
     body: putUser,
-    response: ok(user),
+    response: { status: 201, shape: user, also: 200 },
     summary: 'Create or change a user',
     description: [
-      'Makes a user with this id, unless the id or an alias of it is known. Fields left out stay as they are.',
+      'Makes a user with this id, unless the id or an alias of it is known. Returns 201 for a new user and 200 for a changed one. Fields left out stay as they are.',
       'Takes effect within 5 seconds. Requests for a blocked user get 403 `user_blocked`: those that name the user, and those with a key that is bound to the user. The sessions of the user end; its keys work again once the block is lifted. An alias that means another user is refused with 409 `user_name_taken`. A tenant has at most 1,000,000 users and 10,000 groups; beyond, 403 `limit_reached`.',
     ].join('\n\n'),
     examples: {

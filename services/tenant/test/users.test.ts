@@ -28,7 +28,7 @@ const call = (method: string, name: string, body?: PutUser, of = tenant): Promis
 /** The user after a change. */
 async function put(name: string, body: PutUser = {}, of = tenant): Promise<User> {
   const answer = await call('PUT', name, body, of);
-  expect(answer).toMatchObject({ status: 200 });
+  expect([200, 201]).toContain(answer.status);
   return answer.body as unknown as User;
 }
 const get = async (name: string, of = tenant): Promise<User> =>
@@ -69,6 +69,17 @@ describe('a user', () => {
     expect((await call('GET', 'ada@example.com')).status).toBe(404);
   });
 
+  it('is 201 for a new user and 200 for a changed one, by any name', async () => {
+    const statuses = async (...names: string[]): Promise<number[]> => {
+      const found: number[] = [];
+      for (const name of names) found.push((await call('PUT', name, { aliases: ['ines@a.example'] })).status);
+      return found;
+    };
+    expect(await statuses('ines', 'ines', 'INES@a.example')).toEqual([201, 200, 200]);
+    await call('DELETE', 'ines');
+    expect(await statuses('ines')).toEqual([201]);
+  });
+
   it('is invisible to another tenant, which may have the same names', async () => {
     await put('eve', { aliases: ['e1'], groups: ['Secret'] });
     for (const method of ['GET', 'DELETE']) {
@@ -101,7 +112,7 @@ describe('a user', () => {
     const answer = await service.call('PUT', '/v1/users/dry?dry_run=true', {
       ...{ as: tenant.admin, body: { groups: ['Dry'] } },
     });
-    expect(answer).toMatchObject({ status: 200, body: { user_id: 'dry', groups: ['Dry'] } });
+    expect(answer).toMatchObject({ status: 201, body: { user_id: 'dry', groups: ['Dry'] } });
     expect((await call('GET', 'dry')).status).toBe(404);
     expect((await groups()).some(({ name }) => name === 'Dry')).toBe(false);
   });

@@ -30,8 +30,8 @@ interface StopSender {
 
 /**
  * Throws `limit_reached` for one stop too many, and `rate_limit_exceeded` for a request of a user. Users fill half of the
- * tenant's stops, so an administrator can always stop them. All requests of others aside, a user can stop all its own runs once a
- * minute: these stops have places of their own.
+ * tenant's stops, so an administrator can always stop them. Requests of others aside, a user can stop all its own runs
+ * once a minute: these stops have places of their own.
  */
 export function assertMayStop(counts: StopCounts, { byUser, allOfUser }: StopSender): void {
   const isOwn = byUser && allOfUser;
