@@ -19,7 +19,7 @@ export interface HttpSinkOptions {
   traceId: string;
   /** Sent with every answer. */
   limitHeaders: Readonly<Record<string, string>>;
-  /** Aborts when the client leaves, or the process stops, before the client has its answer. */
+  /** Aborts when the client leaves, or the process or the run stops, before the client has its answer. */
   signal: AbortSignal;
   answers: AnswerBudget;
   log: Logger;
@@ -102,11 +102,12 @@ export class HttpSink implements AnswerSink, AnswerClient {
   }
 
   fail(error: AppError, { cause, hasRun }: TurnFailure): void {
-    const { requestId, runId, log } = this.#options;
+    const { response, requestId, runId, log } = this.#options;
     if (this.#stream?.headSent === true) {
       logFailure(log, { request_id: requestId, run_id: runId }, cause);
       this.#stream.fail(error, requestId);
-    } else if (!this.signal.aborted || error.code === 'run_stopped') {
+    } else if (!response.destroyed) {
+      // Also after an abort: a stop leaves the client there.
       throw withHeaders(error, this.#headers(hasRun));
     }
   }
