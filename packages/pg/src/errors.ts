@@ -102,7 +102,8 @@ export function databaseBusy(): AppError {
   });
 }
 
-function databaseUnavailable(cause: unknown): AppError {
+/** The 503 for work during an outage. */
+export function databaseUnavailable(cause: unknown): AppError {
   return new AppError('database_unavailable', 'The database is unavailable. Try again shortly.', {
     cause,
     headers: { 'retry-after': '1' },

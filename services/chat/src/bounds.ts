@@ -285,6 +285,8 @@ export const watchStopsMs = 1_000;
 export const readStopsMs = 1_000;
 /** Reads find stops of the last so many milliseconds: longer than the transaction of one may last. */
 export const changedStopsMs = 30_000;
+/** After a longer gap between reads, as in a stalled process, all stops are read again. */
+export const longestStopGapMs = 10_000;
 /** Stops in one statement. */
 export const stopsAtOnce = 2_000;
 /** Ended stops leave memory so often. */

@@ -73,11 +73,10 @@ describe('a stream on another replica', () => {
 
 describe('a request after a stop', () => {
   it.each(dialects)('of %s is refused on every replica, and is not sent again', async (dialect) => {
-    ground.provider.answer();
     await ground.stopped({ session_id: 'loops' });
     for (const url of [ground.harness.url, ground.second])
       await eventually(async () => {
-        const response = await ground.send({ dialect, session: 'loops', url });
+        const response = await ground.refused({ dialect, session: 'loops', url });
         const body = await response.text();
         expect([response.status, response.headers.get('x-should-retry')]).toEqual([403, 'false']);
         expect(body).toMatch(/The runs of this session are stopped until 20\d\d-/);
@@ -226,5 +225,6 @@ it('refuses a request on a replica that starts later, or whose session was lost'
   await ground.harness.proxy.open();
   const eve = { ...ground.admin, userId: 'eve' };
   await eventually(async () => expect((await ground.stop({ user_id: 'eve' })).status).toBe(202));
-  await eventually(async () => expect((await ground.send({ ...sent, principal: eve })).status).toBe(403));
+  const refusal = async () => (await ground.refused({ ...sent, principal: eve })).status;
+  await eventually(async () => expect(await refusal()).toBe(403));
 });

@@ -108,6 +108,16 @@ export class StopGround {
     return { runId: response.headers.get('x-run-id') ?? '', rest, call };
   }
 
+  /** The answer to a request of which no provider is called; throws if one is. Ends a request without an answer. */
+  async refused(sent: Sent = {}): Promise<Response> {
+    const admitted = Promise.withResolvers<never>();
+    this.provider.answer(({ response }) => {
+      response.destroy();
+      admitted.reject(new Error('the request was admitted'));
+    });
+    return Promise.race([this.send(sent), admitted.promise]);
+  }
+
   stop(body: Fields, principal: Partial<Principal> = this.admin, query = ''): Promise<Response> {
     return this.harness.post(`/v1/runs/stop${query}`, body, { principal });
   }

@@ -52,7 +52,7 @@ export interface BatchHandlerDependencies extends BatchDependencies {
   pricing: Pricing;
   limiter: Limiter;
   telemetry: Pick<RunTelemetry, 'within'>;
-  stops: Pick<RunStops, 'assertFree'>;
+  stops: Pick<RunStops, 'assertFree' | 'whenKnown'>;
   /** The id of this replica. */
   holderId: () => string;
   /** The time until a new batch is asked about. */
@@ -138,6 +138,7 @@ export async function startBatch(dependencies: BatchHandlerDependencies, start: 
   const { requestId, trace } = call;
   const caller = { tenantId, userId, requestId, trace };
   const groups = await groupsOfUser(dependencies.findUser, start.settings, caller);
+  await dependencies.stops.whenKnown();
   dependencies.stops.assertFree({ tenantId, apiKeyId, userId, sessionId: null, agentId: null });
   const payer = { tenantId, apiKeyId, settings: payerSettings(start.settings, start.key) };
   const admission = await dependencies.limiter.arrive(payer);

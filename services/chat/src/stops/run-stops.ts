@@ -1,5 +1,6 @@
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { monotonicMs } from '@gatehouse/kit/clock';
+import type { AppError } from '@gatehouse/kit/errors';
 import { OpenList } from '@gatehouse/kit/open-list';
 import { RunStopped } from '../providers/provider-failure.ts';
 import {
@@ -52,6 +53,33 @@ export class RunStops {
   readonly #holds = new Map<string, Map<string, Hold>>();
   readonly #turns = new OpenList<OpenTurn>();
   #prunedAt = monotonicMs();
+  /** Null while the stops in force are known. */
+  #unknown: PromiseWithResolvers<undefined> | null = null;
+
+  /** Resolves once the stops in force are known; undefined while they are. Rejects with the error of `refuse`. */
+  whenKnown(): Promise<undefined> | undefined {
+    return this.#unknown?.promise;
+  }
+
+  /** New stops may be missed from now on. Requests wait until all have been read. */
+  lose(): void {
+    if (this.#unknown !== null) return;
+    this.#unknown = Promise.withResolvers<undefined>();
+    this.#unknown.promise.catch(() => undefined);
+  }
+
+  /** Stops can't be read: refuses the waiting requests with this error. Later ones wait for the next attempt. */
+  refuse(error: AppError): void {
+    this.#unknown?.reject(error);
+    this.#unknown = null;
+    this.lose();
+  }
+
+  /** All stops in force have been read, and new ones are announced. */
+  restore(): void {
+    this.#unknown?.resolve(undefined);
+    this.#unknown = null;
+  }
 
   /** Admits a turn, and ends it once a stop selects it. Returns a function to call once it is over. Throws `run_stopped`. */
   enter(turn: OpenTurn): () => void {

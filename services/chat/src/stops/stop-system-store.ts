@@ -26,7 +26,7 @@ export function listenToStops(client: PoolClient, heard: () => void): Promise<vo
   return listen(client, stopChannel, heard);
 }
 
-/** All stops of all tenants, in parts. */
+/** All stops of all tenants, in parts. Requests wait for them. */
 export async function* readStops(db: Queryable): AsyncGenerator<readonly Stop[]> {
   let after = '00000000-0000-0000-0000-000000000000';
   for (;;) {
@@ -47,6 +47,7 @@ export function readChangedStops(db: Queryable): Promise<readonly Stop[]> {
     text: `select ${columns} from chat.run_stops
            where stopped_at > now() - $1::float8 * interval '1 millisecond' order by stopped_at desc limit $2`,
     values: [changedStopsMs, stopsAtOnce],
+    giveUpAfterMs: readStopsMs,
   });
 }
 
@@ -54,8 +55,7 @@ export function readChangedStops(db: Queryable): Promise<readonly Stop[]> {
 export const endedStops: OldRows = { table: 'chat.run_stops', where: 'expires_at <= now()' };
 
 async function read(db: Queryable, query: TimedQuery): Promise<readonly Stop[]> {
-  const timed: TimedQuery = { ...query, giveUpAfterMs: readStopsMs };
-  const { rows } = await db.query<StopRow>(timed);
+  const { rows } = await db.query<StopRow>(query);
   return rows.map(({ id, tenant_id: tenantId, run_id: runId, selection, digest, ...row }) => ({
     ...{ id, tenantId, runId },
     selected: selection === null || digest === null ? null : { selection, digest },

@@ -28,7 +28,7 @@ export interface TurnDependencies extends AnswerDependencies {
   telemetry: RunTelemetry;
   limiter: Limiter;
   prompts: CountedPrompts;
-  stops: Pick<RunStops, 'enter'>;
+  stops: Pick<RunStops, 'enter' | 'whenKnown'>;
 }
 
 /** Takes an arriving request's part of the limits, and returns it if the request is not accepted. */
@@ -68,6 +68,8 @@ export async function startTurn(
   input: TurnInput,
 ): Promise<Turn> {
   const open = openTurnOf(turn);
+  const known = dependencies.stops.whenKnown();
+  if (known !== undefined) await known;
   const leave = dependencies.stops.enter(open);
   try {
     const started = await prepareStart(dependencies, turn, input);
