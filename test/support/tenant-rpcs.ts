@@ -12,7 +12,7 @@ export type KnownUsers = Map<string, Pick<DirectoryUser, 'userId' | 'blocked'> &
 /** `ResolveUser` for these users. */
 export function resolveUserOf(users: KnownUsers): TenantRpcs['resolveUser'] {
   return {
-    callers: ['chat', 'webhook'],
+    callers: ['agent', 'chat', 'memory', 'webhook'],
     handle: async ({ tenantId, name }) => {
       const user = users.get(`${tenantId} ${name.toLowerCase()}`);
       return { user: user && { id: user.userId, groups: [], ...user } };

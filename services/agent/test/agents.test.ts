@@ -168,6 +168,25 @@ describe('the owner of a new agent', () => {
     expect((await agents.makeAgent(as, fields)).owner_user_id).toBe(owner);
   });
 
+  it('is stored by the id of the user, whatever name is given', async () => {
+    agents.tenant.users.set(`${tenant.id} ann@example.com`, { userId: 'ann', blocked: false });
+    const inDirectory = { hasUsers: true } as const;
+    const as = { ...tenant.admin, ...inDirectory };
+    const owner = { visibility: 'private', owner_user_id: 'Ann@Example.com' };
+    const { id, owner_user_id: made } = await agents.makeAgent(as, owner);
+    expect(made).toBe('ann');
+    expect((await agents.get(tenant.acting('ann'), id)).status).toBe(200);
+    await agents.patch(as, id, { owner_user_id: 'bob' });
+    const given = await agents.patch(as, id, owner);
+    expect(given.body.owner_user_id).toBe('ann');
+    const acting = { ...tenant.acting('ann'), ...inDirectory };
+    expect((await agents.makeAgent(acting, owner)).owner_user_id).toBe('ann');
+    // Without a directory, and of another tenant, the name itself counts.
+    expect((await agents.makeAgent(tenant.admin, owner)).owner_user_id).toBe('Ann@Example.com');
+    const other = { ...agents.makeTenant().admin, ...inDirectory };
+    expect((await agents.makeAgent(other, owner)).owner_user_id).toBe('Ann@Example.com');
+  });
+
   it('is required when the agent is private', async () => {
     for (const fields of [{}, { owner_user_id: null }]) {
       const answer = await create({ key: 'unowned', model: 'small', visibility: 'private', ...fields });

@@ -97,6 +97,24 @@ describe('forgetting', () => {
   });
 });
 
+describe('forgetting by the name of a user', () => {
+  it('finds what is stored under the id, in the directory of the tenant alone', async () => {
+    const own = memory.makeTenant();
+    memory.tenant.users.set(`${own.id} ann@example.com`, { userId: 'ann', blocked: true });
+    await memory.put(own, 'a', 'secret', own.acting('ann'));
+    const forget = async (as: As) => {
+      const body = { user_id: 'ANN@example.com' };
+      const answer = await memory.call('POST', `${own.base}/memory/forget`, { as, body });
+      return answer.status === 200 ? answer.body.documents : answer.body.error.code;
+    };
+    expect(await forget(own.admin)).toBe(0);
+    expect(await forget({ ...own.acting('bob'), hasUsers: true })).toBe('user_mismatch');
+    expect(await forget({ ...own.acting('ann'), hasUsers: true })).toBe(1);
+    await memory.put(own, 'a', 'secret', own.acting('ann'));
+    expect(await forget({ ...own.admin, hasUsers: true })).toBe(1);
+  });
+});
+
 describe('the audit log', () => {
   it('has no entry for nothing done, nor for the own memory of a user, who could fill it', async () => {
     const own = memory.makeTenant();

@@ -5,6 +5,7 @@ import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { orNotFound } from '@gatehouse/http/resource';
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import { newId } from '@gatehouse/kit/ids';
+import type { UserIdLookup } from '@gatehouse/shell/user-id-lookup';
 import type { z } from 'zod';
 import { deleteAgent, insertAgent, lockAgent, updateAgent, type AgentStore } from './agent-store.ts';
 import type { McpRefStore } from './mcp-ref-store.ts';
@@ -23,6 +24,7 @@ const what = 'agent';
 export interface AgentDependencies {
   agents: AgentStore;
   models: ModelClient;
+  userIds: UserIdLookup;
   mcpRefs: McpRefStore;
   changes: Changes;
   jobs: Jobs<typeof agentTasks>;
@@ -30,7 +32,7 @@ export interface AgentDependencies {
 
 /** `/v1/agents*`; `{agentID}` is an id or a key. */
 export function agentHandlers(dependencies: AgentDependencies): Record<string, Handler> {
-  const { agents, models, changes, jobs } = dependencies;
+  const { agents, models, userIds, changes, jobs } = dependencies;
   return {
     'agents.list': async (call: List) => {
       const { limit, cursor, status, q } = call.query;
@@ -45,7 +47,7 @@ export function agentHandlers(dependencies: AgentDependencies): Record<string, H
 
     'agents.create': async (call: Create) => {
       const { tenantId, userId } = tenantOf(call);
-      const settings = newSettings(call.body, userId);
+      const settings = newSettings({ ...call.body, ...(await namedOwner(call, userIds)) }, userId);
       await models.assertUsable(call, modelsOf(settings));
       await assertKnownServers(call, dependencies, []);
       return changes.change(call, async (db) => {
@@ -67,9 +69,10 @@ export function agentHandlers(dependencies: AgentDependencies): Record<string, H
       const principal = tenantOf(call);
       // Before the row is locked: no transaction waits for another service.
       await checkAdded(call, dependencies);
+      const body = { ...call.body, ...(await namedOwner(call, userIds)) };
       return changes.change(call, async (db) => {
         const before = orNotFound(await lockAgent(db, viewerOf(principal), refOf(call)), what);
-        const settings = patchedSettings(before, call.body, principal.userId);
+        const settings = patchedSettings(before, body, principal.userId);
         const after = await updateAgent(db, principal.tenantId, { before, settings });
         return {
           body: showAgent(after),
@@ -93,6 +96,15 @@ export function agentHandlers(dependencies: AgentDependencies): Record<string, H
       });
     },
   };
+}
+
+/** The owner named by the body, by the id of the user. */
+async function namedOwner(
+  call: Create | Patch,
+  userIds: UserIdLookup,
+): Promise<Pick<PatchAgent, 'owner_user_id'>> {
+  const { owner_user_id: named } = call.body;
+  return typeof named === 'string' ? { owner_user_id: await userIds.find(call, named) } : {};
 }
 
 /** Checks what a change adds. An agent may keep a model, a server and a tool that are gone since. */

@@ -1,8 +1,10 @@
 import { topics } from '@gatehouse/contract/services';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
+import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { createJobs } from '@gatehouse/shell/background-jobs';
 import { eventSender } from '@gatehouse/shell/outbox-publisher';
 import type { Shell } from '@gatehouse/shell/shell';
+import { UserIdLookup } from '@gatehouse/shell/user-id-lookup';
 import type { Ground } from '../ground.ts';
 import { agentHandlers } from './agent-handlers.ts';
 import { AgentStore } from './agent-store.ts';
@@ -16,6 +18,7 @@ import { resolveAgent } from './resolve-agent-rpc.ts';
 /** Agents, their visibility, and the job reporting their deletions to memory. */
 export function createAgents(shell: Shell, { config, app, system, rpc, changes }: Ground) {
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
+  const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
   const { jobs, worker } = createJobs(shell, agentTasks, system);
   const appStore = new AgentStore(app);
   const rpcStore = new AgentStore(rpc);
@@ -27,7 +30,7 @@ export function createAgents(shell: Shell, { config, app, system, rpc, changes }
   return {
     handlers: agentHandlers({
       ...{ agents: appStore, mcpRefs: new McpRefStore(app) },
-      ...{ models: new ModelClient(chat), changes, jobs },
+      ...{ models: new ModelClient(chat), userIds: new UserIdLookup(tenant), changes, jobs },
     }),
     rpcs: {
       resolveAgent: resolveAgent(rpcStore),

@@ -3,6 +3,7 @@ import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Shell } from '@gatehouse/shell/shell';
 import { followTenants } from '@gatehouse/shell/tenant-changes';
+import { UserIdLookup } from '@gatehouse/shell/user-id-lookup';
 import type { MemoryConfig } from '../config.ts';
 import { MemoryAgents } from './agents.ts';
 import { CompletionClient } from './completions.ts';
@@ -18,6 +19,7 @@ export function createPeers(shell: Shell, config: MemoryConfig) {
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
   return {
     agents: new MemoryAgents(agent),
+    userIds: new UserIdLookup(tenant),
     limits: new MemoryLimitsClient(tenant, followTenants(shell, tenant)),
     embedder: new Embedder(chat, shell.signer),
     completions: new CompletionClient(chat),

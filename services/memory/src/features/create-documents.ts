@@ -9,14 +9,14 @@ import type { Ground } from './ground.ts';
 /** Documents put by clients, and turns of conversations. */
 export function createDocuments(options: Ground) {
   const { app, rpc, splitter, changes, work } = options;
-  const { agents, limits } = options.peers;
+  const { agents, limits, userIds } = options.peers;
   const requestEmbeddings = options.requestJob('embed');
   return {
     handlers: documentHandlers({
       documents: new DocumentStore(app),
       graphs: new GraphStore(app),
       forgetting: new ForgetStore(app),
-      ...{ agents, limits, splitter, changes, requestEmbeddings, work },
+      ...{ agents, limits, userIds, splitter, changes, requestEmbeddings, work },
     }),
     rpcs: { remember: remember(rpc, { limits, requestEmbeddings }), getUsage: getUsage(rpc) },
   };

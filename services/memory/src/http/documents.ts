@@ -10,6 +10,7 @@ import { type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { orNotFound, pathParameter } from '@gatehouse/http/resource';
 import type { FairQueue } from '@gatehouse/kit/fair-queue';
+import type { UserIdLookup } from '@gatehouse/shell/user-id-lookup';
 import type { z } from 'zod';
 import { assertFits, auditView, showDocument } from '../documents/document.ts';
 import { forgottenBy } from '../documents/forget.ts';
@@ -30,6 +31,7 @@ const what = 'document';
 
 export interface DocumentDependencies {
   agents: MemoryAgents;
+  userIds: UserIdLookup;
   documents: DocumentStore;
   graphs: GraphStore;
   forgetting: ForgetStore;
@@ -43,7 +45,8 @@ export interface DocumentDependencies {
 
 /** `/v1/agents/{agentID}/memory/documents*`, `forget` and `stats`. */
 export function documentHandlers(dependencies: DocumentDependencies): Record<string, Handler> {
-  const { agents, documents, graphs, forgetting, splitter, changes, requestEmbeddings, work } = dependencies;
+  const { agents, userIds, documents, graphs, forgetting, splitter, changes, requestEmbeddings, work } =
+    dependencies;
   const tenantLimits = dependencies.limits;
   return {
     'memory.documents.list': async (call: List) => {
@@ -105,7 +108,9 @@ export function documentHandlers(dependencies: DocumentDependencies): Record<str
     'memory.forget': async (call: Call<Forget>) => {
       const memory = await memoryOf(call, agents);
       const { key, principal } = memory;
-      const which = forgottenBy(principal, call.body);
+      const { user_id: named } = call.body;
+      const userId = named === undefined ? undefined : await userIds.find(call, named);
+      const which = forgottenBy(principal, { ...call.body, user_id: userId });
       const counts: MemoryCounts = await work.run(key.tenantId, () => forgetting.forget(key, which));
       return changes.change(call, async () => ({
         body: counts,

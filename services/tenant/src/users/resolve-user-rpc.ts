@@ -27,7 +27,7 @@ export function resolveUser({
     return blocks.find((block) => block !== null) ?? null;
   };
   return {
-    callers: ['chat', 'edge', 'webhook'],
+    callers: ['agent', 'chat', 'edge', 'memory', 'webhook'],
     handle: async ({ tenantId, name }) => {
       const isName = userIdShape.safeParse(name).success && isUuid(tenantId);
       const user = isName ? await find(tenantId.toLowerCase(), foldedName(name)) : null;
