@@ -65,7 +65,7 @@ const tenant: Record<string, Table> = {
   group_members: { neutral: 'group_id person_id tenant_id sources' },
   groups: { neutral: 'id tenant_id name folded external_id members created_at updated_at is_scim' },
   issuer_logouts: { personal: 'iss sub sid', neutral: 'id ended_at' },
-  limit_holders: { neutral: 'id seen_at' },
+  limit_holders: { neutral: 'id seen_at released_at' },
   limit_holds: { neutral: 'holder_id tenant_id subject_id resource window_start amount sequence spare' },
   limit_uses: {
     neutral: `tenant_id subject_id resource window_start used published_percent starts_at ends_at previous_window

@@ -45,7 +45,11 @@ grant select on tenant.policy_counters to tenant_app;
 grant update (value, user_id, window_end) on tenant.policy_counters to tenant_app;
 grant select, insert, update, delete on tenant.policy_counters to tenant_system;
 
--- Holds on counters are deleted with them.
+-- A released replica holds nothing, even if it leases again after a pause.
+alter table tenant.limit_holders add column released_at timestamptz;
+-- Each lease counts the live ones.
+create index limit_holders_live_idx on tenant.limit_holders (id) where released_at is null;
+-- Holds are deleted with their counters, and when their replica is released.
 create policy limit_holds_system_delete on tenant.limit_holds for delete to tenant_system using (true);
 grant delete on tenant.limit_holds to tenant_system;
 

@@ -89,7 +89,7 @@ export const settleMs = 2_000;
 export const touchEveryMs = 1_000;
 /** Replicas with a remembered last heartbeat; beyond it, all are forgotten. */
 export const maxTouched = 1_000;
-/** Replicas released in one round of the clean-up. */
+/** Replicas deleted in one round of the clean-up. */
 export const maxOldHolders = 10;
 
 /** The selection of a policy; a larger one is refused. Each call of chat for settings carries those of all policies. */

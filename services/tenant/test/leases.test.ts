@@ -369,7 +369,7 @@ it('settlements are deleted after a week, and replicas that were not released af
     [old, young],
   );
   await deleteOldRows(pool, oldSettlements);
-  await new LimitSystemStore({ known: pool, system: pool }).releaseOldHolders();
+  await new LimitSystemStore({ known: pool, system: pool }).deleteOldHolders();
   await pool.end();
   const ids = [[old, young]];
   expect(await service.rows('select id from tenant.settlements where id = any($1)', ids)).toEqual([

@@ -43,7 +43,7 @@ export function createLimits({ log }: Shell, base: BaseDependencies, findPolicyL
         task: 'delete ended counters of policies',
         ...{ log, everyMs: cleanUpMs, round: () => counters.deleteEnded() },
       }),
-      hourly('release old replicas', () => systemStore.releaseOldHolders()),
+      hourly('delete old replicas', () => systemStore.deleteOldHolders()),
       hourly('check the time zones of tenants', async () => {
         for (const { id, timezone } of await systemStore.findUnknownTimezones())
           log.warn(

@@ -223,7 +223,7 @@ export async function findHeld(
             sum(h.amount)::text as amount, sum(greatest(0, h.amount - h.spare))::text as "inUse"
      from tenant.limit_holds h join tenant.limit_holders o on o.id = h.holder_id
      where h.tenant_id = $3 and h.subject_id = any($1::uuid[]) and h.holder_id is distinct from $2::uuid and h.amount > 0
-       and (h.resource = 'budget' or o.seen_at > clock_timestamp() - ${deadAfter})
+       and o.released_at is null and (h.resource = 'budget' or o.seen_at > clock_timestamp() - ${deadAfter})
      group by h.subject_id, h.resource, h.window_start`,
     values: [subjectIds, exceptHolder, tenantId],
   });
@@ -252,7 +252,7 @@ export async function findSubjects(
        from subjects, clock
      )
      select id, id = $1 as "isTenant", status, limits, budget, ${milliseconds('at')} as now,
-            (select count(*)::integer from tenant.limit_holders where seen_at > at - ${deadAfter}) as replicas,
+            (select count(*)::integer from tenant.limit_holders where released_at is null and seen_at > at - ${deadAfter}) as replicas,
             ${milliseconds(`date_trunc('minute', at)`)} as minute_start,
             ${milliseconds(`date_trunc('minute', at) + interval '1 minute'`)} as minute_end,
             ${milliseconds('period at time zone timezone')} as period_start,

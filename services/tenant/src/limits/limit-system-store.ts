@@ -60,20 +60,29 @@ export class LimitSystemStore {
 
   /**
    * Releases everything held by dead replicas, with one statement for each: a replica has a row for every limited key
-   * in its use, and finished replicas stay released when the call exceeds its deadline.
+   * in its use, and finished replicas stay released when the call exceeds its deadline. A replica may have paused and
+   * lease on until it learns of its death: holds of a released one count nowhere.
    */
   async releaseHolders(holderIds: readonly string[]): Promise<void> {
     for (const id of holderIds)
-      await this.#system.query('delete from tenant.limit_holders where id = $1', [id]);
+      await this.#system.query(
+        `with released as (
+           insert into tenant.limit_holders (id, released_at) values ($1, now())
+           on conflict (id) do update set released_at = excluded.released_at
+         )
+         delete from tenant.limit_holds where holder_id = $1`,
+        [id],
+      );
   }
 
-  /** Releases some never released replicas. Returns whether there may be more. */
-  async releaseOldHolders(): Promise<boolean> {
+  /** Deletes some replicas without a sign of life for 40 days. Returns whether there may be more. */
+  async deleteOldHolders(): Promise<boolean> {
     const old = await this.#system.all<{ id: string }>(
       `select id from tenant.limit_holders where seen_at < now() - interval '40 days' limit $1`,
       [maxOldHolders],
     );
-    await this.releaseHolders(old.map(({ id }) => id));
+    for (const { id } of old)
+      await this.#system.query('delete from tenant.limit_holders where id = $1', [id]);
     return old.length === maxOldHolders;
   }
 
