@@ -178,6 +178,42 @@ describe('a further attempt', () => {
   });
 });
 
+describe('the start of a run with a reservation', () => {
+  it('is written under the id that holds it alone, since the cost is settled there', async () => {
+    const instance = new Instance({ pool, url: database.url, log });
+    const recorder = new RunRecorder({
+      pool,
+      instance,
+      alerts: { alertOfRun: () => [] },
+      publisher: noPublisher,
+      log,
+      registry: createRegistry('test'),
+    });
+    await instance.start();
+    recorder.start();
+    const charges = [{ subjectId: newId(), windowStart: 1_700_000_000_000 }];
+    const { id: dead } = instance;
+    const heldBy = (holderId: string | null): StartRow => ({ ...start(), charges, holderId });
+    const rows = [heldBy(dead), heldBy(dead), heldBy(dead), heldBy(null)];
+    const [first = start(), second = start(), third = start(), free = start()] = rows;
+    await recorder.startAttempt(first);
+    await kill(dead);
+    const refused = { code: 'service_unavailable' };
+    await expect(recorder.startAttempt(second)).rejects.toMatchObject(refused);
+    expect(instance.id).not.toBe(dead);
+    await expect(recorder.startAttempt(third)).rejects.toMatchObject(refused);
+    await recorder.startAttempt(free);
+    const last = heldBy(instance.id);
+    await recorder.startAttempt(last);
+    const started = await Promise.all([...rows, last].map(({ run }) => attemptsOf(run)));
+    expect(started).toEqual([1, 0, 0, 1, 1]);
+    await Promise.all([free, last].map((row) => recorder.endRun(ended(row, 7n))));
+    await leaveOrphans(pool, dead);
+    await recorder.stop();
+    await instance.stop();
+  });
+});
+
 describe('an orphan', () => {
   it('is ended with what its ended attempts came to and an estimate of the others, however old it is', async () => {
     const id = await makeInstance();

@@ -19,7 +19,7 @@ export function start(run: StartedRun = someRun(), number = 1): StartRow {
     upstreamModel: 'small',
     inputTokensGuess: 10,
   };
-  return { handle: {}, run, charges: null, attempt, ended: [] };
+  return { handle: {}, run, charges: null, holderId: null, attempt, ended: [] };
 }
 
 /** A further call of a run. */

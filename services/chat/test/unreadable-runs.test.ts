@@ -33,6 +33,7 @@ function start(): StartRow {
     handle: {},
     run,
     charges: null,
+    holderId: null,
     attempt: { ...attempt, model: 'small', upstreamModel: 'small' },
     ended: [],
   };

@@ -53,8 +53,6 @@ export interface BatchHandlerDependencies extends BatchDependencies {
   limiter: Limiter;
   telemetry: Pick<RunTelemetry, 'within'>;
   stops: Pick<RunStops, 'assertFree' | 'whenKnown'>;
-  /** The id of this replica. */
-  holderId: () => string;
   /** The time until a new batch is asked about. */
   firstPauseMs: number;
   findUser: FindUser;
@@ -264,7 +262,7 @@ function newBatch(dependencies: BatchHandlerDependencies, beginning: Beginning):
       requests: requests.count,
       reserved,
       charges: admission.reservation.charges,
-      holderId: dependencies.holderId(),
+      holderId: admission.reservation.holderId,
     },
     run: runOf(dependencies, start, groups),
     unmeasured: requests.unmeasured ?? 0,

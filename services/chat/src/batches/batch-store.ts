@@ -29,8 +29,8 @@ export interface NewBatch extends Holder {
   reserved: { inputTokens: number; tokens: number; pico: bigint };
   /** Budgets it was reserved in; null without one. */
   charges: readonly BudgetCharge[] | null;
-  /** Instance with its reservation. */
-  holderId: string;
+  /** Instance with its reservation; null without one. */
+  holderId: string | null;
   run: StartedRun;
   days: number;
   /** How long the provider may take to say whether it has the batch, before it is asked. */

@@ -20,8 +20,6 @@ export interface BatchesOptions
   config: ChatConfig;
   app: Pool;
   system: Pool;
-  /** This replica. */
-  instance: { readonly id: string };
 }
 
 /** Results and files read by clients at a time, each by a connection to a provider. */
@@ -30,12 +28,11 @@ const downloadsInFlight = { perKey: 4, slots: 32, maxWaiting: 0, tooMany: tooMan
 /** Files and batches of requests, which providers answer within a day. */
 export function createBatches(
   { log, registry, bodyBudget }: Shell,
-  { config, app, system, instance, pace = usualPace, ...options }: BatchesOptions,
+  { config, app, system, pace = usualPace, ...options }: BatchesOptions,
 ) {
   const sealed = new SealedObjects(config.SECRETS_KEYRING);
   const counts = new MinuteCounts(app, 'chat');
-  const shared = { ...options, pool: app, sealed, counts, log };
-  const dependencies = { ...shared, uploadPace: pace.upload, holderId: () => instance.id };
+  const dependencies = { ...options, pool: app, sealed, counts, log, uploadPace: pace.upload };
   const { firstPauseMs } = pace;
   const downloads = new FairQueue(downloadsInFlight);
   const files = fileHandlers({ ...dependencies, downloads });

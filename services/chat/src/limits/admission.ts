@@ -19,6 +19,8 @@ export class Reservation {
   readonly reservedPico: bigint;
   /** Whether one of the budgets may refuse a call. Others count what has ended. */
   readonly isEnforced: boolean;
+  /** The id under which this replica holds the money; null without a budget. */
+  readonly holderId: string | null;
   #taken: readonly Taken[];
   #tokens = 0;
   #costPico = 0n;
@@ -26,6 +28,7 @@ export class Reservation {
   constructor(taken: readonly Taken[]) {
     this.#taken = taken;
     const budgets = taken.filter(({ limit }) => limit.resource === Resource.BUDGET);
+    this.holderId = budgets[0]?.holderId ?? null;
     this.charges = budgets.length === 0 ? null : budgets.map(chargeTo);
     this.isEnforced = budgets.some(
       ({ limit }) => limit.max !== null && limit.counter?.policy.enforce !== false,

@@ -27,7 +27,7 @@ afterEach(async () => {
 
 /** One request with a slot of each of many counters. */
 async function heldSlots(): Promise<Admission> {
-  limits = new TenantLimits(lease);
+  limits = new TenantLimits(lease, 'here');
   const admission = new Admission();
   const needs = Array.from({ length: counters }, (_, index) => ({
     limit: limits.limit(`counter ${index}`, Resource.CONCURRENCY),

@@ -19,6 +19,8 @@ export interface Need {
 export interface Taken extends Need {
   windowStart: bigint;
   generation: number;
+  /** The id under which this replica holds it. */
+  holderId: string;
 }
 
 /**
@@ -40,6 +42,7 @@ export class LeasedLimit {
   /** Amount requests under way may take without a lease. */
   allowance = 0n;
   readonly #onChange: (limit: LeasedLimit) => void;
+  #holderId: string;
   #windowStart = 0n;
   /**
    * Grows with each window and with each life of this replica. Amounts taken by an earlier generation are settled
@@ -64,9 +67,15 @@ export class LeasedLimit {
   #retryAt = -Infinity;
 
   /** `onChange` is called when there may be something to return; see `returnAt`. */
-  constructor(subjectId: string, resource: Resource, onChange: (limit: LeasedLimit) => void) {
+  constructor(
+    subjectId: string,
+    resource: Resource,
+    holderId: string,
+    onChange: (limit: LeasedLimit) => void,
+  ) {
     this.subjectId = subjectId;
     this.resource = resource;
+    this.#holderId = holderId;
     this.#onChange = onChange;
   }
 
@@ -151,16 +160,18 @@ export class LeasedLimit {
   take(amount: bigint): Taken | null {
     if (this.#isAllowed(amount)) {
       this.#unleased += amount;
-      this.#users += 1;
-      return { limit: this, amount, windowStart: this.#windowStart, generation: unleased };
+      return this.#taken(amount, unleased);
     }
     if (!this.#isCharged) return null;
-    this.#users += 1;
-    if (this.max === null)
-      return { limit: this, amount: 0n, windowStart: this.#windowStart, generation: this.#generation };
+    if (this.max === null) return this.#taken(0n, this.#generation);
     this.#free -= amount;
     if (this.#isHeld) this.#held += amount;
-    return { limit: this, amount, windowStart: this.#windowStart, generation: this.#generation };
+    return this.#taken(amount, this.#generation);
+  }
+
+  #taken(amount: bigint, generation: number): Taken {
+    this.#users += 1;
+    return { limit: this, amount, windowStart: this.#windowStart, generation, holderId: this.#holderId };
   }
 
   /** The request with `taken` is over and has used `spent`. A run's money stays held until it is settled. */
@@ -246,10 +257,11 @@ export class LeasedLimit {
   }
 
   /**
-   * This replica was declared dead and starts over: the instance ending its runs settles their money, while requests
-   * under way keep their slots.
+   * This replica was declared dead and starts over under another id: the instance ending its runs settles their money,
+   * while requests under way keep their slots.
    */
-  renewed(): void {
+  renewed(holderId: string): void {
+    this.#holderId = holderId;
     if (this.resource === Resource.CONCURRENCY) this.#stale = true;
     else this.#begin(0n);
     this.#clear();

@@ -161,7 +161,7 @@ export class Limiter {
     const holderId = this.#options.holderId();
     if (holderId === this.#holderId) return;
     this.#holderId = holderId;
-    for (const tenant of this.#tenants.values()) tenant.renew();
+    for (const tenant of this.#tenants.values()) tenant.renew(holderId);
   }
 
   async stop(): Promise<void> {
@@ -193,7 +193,7 @@ export class Limiter {
     this.renew();
     const known = this.#tenants.get(tenantId);
     if (known !== undefined) return known;
-    const made = new TenantLimits((asks, demands) => this.#lease(tenantId, asks, demands));
+    const made = new TenantLimits((asks, demands) => this.#lease(tenantId, asks, demands), this.#holderId);
     this.#tenants.set(tenantId, made);
     return made;
   }

@@ -48,7 +48,7 @@ afterEach(async () => {
 
 function setUp(largest: Readonly<Record<string, bigint>>) {
   const source = new GrantedLimits(largest);
-  const limits = new TenantLimits(source.lease);
+  const limits = new TenantLimits(source.lease, 'here');
   all.push(limits);
   const admit = async (
     amounts: Readonly<Record<string, bigint>>,
@@ -138,6 +138,15 @@ describe('a request that needs several limits', () => {
     await expect(admit({ tenant: 100n, user: 20n })).rejects.toThrow('away');
     source.beforeAnswer = () => undefined;
     await admit({ tenant: 100n });
+    expect(source.calls).toHaveLength(2);
+  });
+
+  it('spends nothing leased to an id since declared dead', async () => {
+    const { source, limits, admit } = setUp({ user: 50n });
+    source.beforeAnswer = () => {
+      if (source.calls.length === 1) limits.renew('there');
+    };
+    await admit({ user: 20n });
     expect(source.calls).toHaveLength(2);
   });
 

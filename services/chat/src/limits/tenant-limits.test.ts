@@ -70,7 +70,7 @@ async function admitted(limits: TenantLimits, needs: Need[]): Promise<Admission>
 
 function setUp(resource: Resource, max: bigint) {
   const source = new KeptLimit(resource, max);
-  const limits = new TenantLimits(source.lease);
+  const limits = new TenantLimits(source.lease, 'here');
   all.push(limits);
   const limit = limits.limit('tenant', resource);
   const admit = (amount = 1n): Promise<Admission> => admitted(limits, [{ limit, amount }]);
@@ -80,7 +80,7 @@ function setUp(resource: Resource, max: bigint) {
 /** A budget, and calls whose price is that of their tokens, from 100 on. */
 function budgetOf(max: bigint, waitMs = 10_000) {
   const source = new KeptLimit(Resource.BUDGET, max);
-  const limits = new TenantLimits(source.lease, waitMs);
+  const limits = new TenantLimits(source.lease, 'here', waitMs);
   all.push(limits);
   const limit = limits.limit('tenant', Resource.BUDGET);
   const call = async (tokens: bigint, signal?: AbortSignal) => {
@@ -228,7 +228,7 @@ describe('a replica’s leases of a tenant’s limits', () => {
   it('keeps the slots of its requests when it was taken for dead, and none of its money', async () => {
     const slots = setUp(Resource.CONCURRENCY, 10n);
     const first = await slots.admit();
-    slots.limits.renew();
+    slots.limits.renew('there');
     await eventually(() => expect(slots.source.asks.at(-1)).toMatchObject([{ holding: 1n }]), 1_000);
     first.release();
     await slots.limits.stop();
@@ -236,8 +236,9 @@ describe('a replica’s leases of a tenant’s limits', () => {
 
     const money = setUp(Resource.BUDGET, 1_000n);
     const paid = await money.admit(400n);
-    money.limits.renew();
+    money.limits.renew('there');
     const next = await money.admit(100n);
+    expect([paid, next].map(({ reservation }) => reservation.holderId)).toEqual(['here', 'there']);
     end(paid, { costPico: 400n });
     end(next, { costPico: 50n });
     await money.limits.stop();
@@ -263,11 +264,8 @@ describe('a replica’s leases of a tenant’s limits', () => {
   });
 
   it('lets everything in when the limit was lifted', async () => {
-    const limits = new TenantLimits((asks) =>
-      Promise.resolve(
-        asks.map(() => ({ windowStart: 0n, granted: 0n, remaining: 0n, resetsInMs: 0n, validForMs: 0n })),
-      ),
-    );
+    const grant = { windowStart: 0n, granted: 0n, remaining: 0n, resetsInMs: 0n, validForMs: 0n };
+    const limits = new TenantLimits(async (asks) => asks.map(() => grant), 'here');
     const limit = limits.limit('tenant', Resource.REQUESTS);
     const admission = await admitted(limits, [{ limit, amount: 5n }]);
     expect(admission.reservation.charges).toBeNull();

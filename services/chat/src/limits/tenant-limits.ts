@@ -32,6 +32,8 @@ const underWay = -Infinity;
  */
 export class TenantLimits {
   readonly #lease: Lease;
+  /** The id of this replica for leases. */
+  #holderId: string;
   readonly #reservedWaitMs: number;
   /** By subject, of which each has a few: a request looks up to 256 limits up, and names of two parts cost it 30 µs. */
   readonly #limits = new Map<string, LeasedLimit[]>();
@@ -43,8 +45,9 @@ export class TenantLimits {
   #stopped = false;
 
   /** `waitMs`: how long a request waits for what others have reserved of a budget. */
-  constructor(lease: Lease, waitMs = 10_000) {
+  constructor(lease: Lease, holderId: string, waitMs = 10_000) {
     this.#lease = lease;
+    this.#holderId = holderId;
     this.#reservedWaitMs = waitMs;
   }
 
@@ -109,8 +112,9 @@ export class TenantLimits {
   }
 
   /** This replica was declared dead and starts over under another id. */
-  renew(): void {
-    for (const limit of this.#all()) limit.renewed();
+  renew(holderId: string): void {
+    this.#holderId = holderId;
+    for (const limit of this.#all()) limit.renewed(holderId);
   }
 
   /** Forgets unused limits, like those of keys without requests. Returns whether no limit is left. */
@@ -130,7 +134,7 @@ export class TenantLimits {
   }
 
   #add(subjectId: string, resource: Resource): LeasedLimit {
-    const limit = new LeasedLimit(subjectId, resource, (changed) => this.#changed(changed));
+    const limit = new LeasedLimit(subjectId, resource, this.#holderId, (changed) => this.#changed(changed));
     const others = this.#limits.get(subjectId);
     if (others === undefined) this.#limits.set(subjectId, [limit]);
     else others.push(limit);
@@ -233,11 +237,14 @@ export class TenantLimits {
     if (byLimit.size === 0) return;
     const asks = [...byLimit].map(([limit, { amounts }]) => ({ limit, ask: limit.ask(amounts) }));
     const sentAt = monotonicMs();
+    const holderId = this.#holderId;
     try {
       const grants = await this.#lease(
         asks.map(({ ask }) => ask),
         demands,
       );
+      // Granted to an id since declared dead: waiting requests ask again.
+      if (holderId !== this.#holderId) return;
       const answeredAt = monotonicMs();
       for (const [index, { limit }] of asks.entries()) {
         const grant = grants[index];

@@ -193,7 +193,7 @@ export class ActiveRun implements AttemptRecord {
       await this.#options.recorder.startAttempt({
         handle: this.#handle,
         run: this.#record,
-        charges: this.identity.charges,
+        ...{ charges: this.identity.charges, holderId: reservation.holderId },
         attempt,
         ended: this.#attempts,
       });

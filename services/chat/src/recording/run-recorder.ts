@@ -102,7 +102,7 @@ export class RunRecorder implements RunWriter {
       return (logged?.log.start(row) ?? Promise.reject(new InstanceDeadError())).catch(refuse);
     }
     const log = this.#current();
-    return log.start(row).catch((error: unknown) => this.#startAgain(log, row, error));
+    return startIn(log, row).catch((error: unknown) => this.#startAgain(log, row, error));
   }
 
   async #startAgain({ instanceId }: RunLog, row: StartRow, error: unknown): Promise<void> {
@@ -110,7 +110,7 @@ export class RunRecorder implements RunWriter {
     await this.#options.instance.renew(instanceId).catch((cause: unknown) => {
       throw isDatabaseOutage(cause) ? new NothingWrittenError(cause) : cause;
     });
-    await this.#current().start(row).catch(refuse);
+    await startIn(this.#current(), row).catch(refuse);
   }
 
   /**
@@ -214,10 +214,22 @@ export class RunRecorder implements RunWriter {
   }
 }
 
+/** Starts a run. Its cost is settled under the id of its log, so its reservation must be held under the same id. */
+async function startIn(log: RunLog, row: StartRow): Promise<void> {
+  if (row.holderId !== null && row.holderId !== log.instanceId) throw notContinued();
+  await log.start(row);
+}
+
 /** Another instance declared this one dead and has ended the run. */
 function refuse(error: unknown): never {
-  if (!(error instanceof InstanceDeadError)) throw error;
-  throw new AppError('service_unavailable', 'The gateway could not continue the request. Try again shortly.');
+  throw error instanceof InstanceDeadError ? notContinued() : error;
+}
+
+function notContinued(): AppError {
+  return new AppError(
+    'service_unavailable',
+    'The gateway could not continue the request. Try again shortly.',
+  );
 }
 
 /** Gauges, collected when metrics are read. */

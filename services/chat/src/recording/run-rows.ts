@@ -23,6 +23,8 @@ export interface StartRow {
   run: StartedRun;
   /** Null when no budget is set. */
   charges: readonly BudgetCharge[] | null;
+  /** The id under which this replica holds the reservation of the call; null without one. */
+  holderId: string | null;
   attempt: AttemptStart;
   /** The calls before this one. */
   ended: readonly Attempt[];
