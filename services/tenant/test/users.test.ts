@@ -78,6 +78,10 @@ describe('a user', () => {
     expect(await statuses('ines', 'ines', 'INES@a.example')).toEqual([201, 200, 200]);
     await call('DELETE', 'ines');
     expect(await statuses('ines')).toEqual([201]);
+    // The block of a deleted user is found by its name.
+    await call('PUT', 'ines', { status: 'blocked' });
+    await call('DELETE', 'ines');
+    expect((await call('PUT', 'ines', { status: 'active' })).status).toBe(200);
   });
 
   it('is invisible to another tenant, which may have the same names', async () => {

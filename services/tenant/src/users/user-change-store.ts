@@ -53,7 +53,7 @@ export async function changeUser(
   db: Queryable,
   keyRing: KeyRing,
   { tenantId, name, source, fields }: UserChange,
-): Promise<ChangedUser> {
+): Promise<ChangedUser & { isNew: boolean }> {
   await lockUsers(db, tenantId);
   const forms = formsOf(keyRing, { tenantId, name });
   const before = await findUser(db, tenantId, forms);
@@ -79,7 +79,11 @@ export async function changeUser(
     emails: fields.emails ?? before?.emails ?? [],
   });
   if (blockedBy.length > 0) await endSessionsOf(db, tenantId, await foldedNamesOf(db, id));
-  return { before: before?.userId === null ? null : before, after: await readUser(db, id) };
+  return {
+    isNew: before === null,
+    before: before?.userId === null ? null : before,
+    after: await readUser(db, id),
+  };
 }
 
 /** The names by which SCIM knows a user: these stay. */

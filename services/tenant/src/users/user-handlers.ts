@@ -53,7 +53,7 @@ export function userHandlers(dependencies: UserDependencies): Record<string, Han
       return changes.change(call, async (db) => {
         const changed = await changeUser(db, keyRing, { ...named, source: 'api', fields });
         return {
-          status: changed.before === null ? 201 : 200,
+          status: changed.isNew ? 201 : 200,
           body: showUser(changed.after),
           changes: [userAudit(keyRing, named.tenantId).changed(changed)],
         };
