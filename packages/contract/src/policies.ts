@@ -188,8 +188,15 @@ export const createOwnerPolicy = z.strictObject({
 });
 export type CreateOwnerPolicy = z.output<typeof createOwnerPolicy>;
 
+/** Part of a JSON merge patch (RFC 7396): the period stays. */
+const patchedBudget = policyBudget
+  .extend({ period: policyBudget.shape.period.optional().describe('Never changes') })
+  .nullable();
+
 const patch = {
   ...settings,
+  limits: policyLimits.describe('Absent members stay unchanged; `null` is no limit'),
+  budget: patchedBudget,
   overrides: newOverrides.describe('All overrides in place of the present ones'),
 };
 
@@ -285,7 +292,7 @@ function routesOf(audience: Audience): Route[] {
       onlyInDryRun,
       summary: 'Change a policy',
       description:
-        '`per` and the period of the budget never change. A new amount counts what the window has spent; with another `select` the policy counts from now on. Runs under way stay in the policies that matched when they began.',
+        'A JSON merge patch (RFC 7396), but for `overrides`. `per` and the period of the budget never change. A new amount counts what the window has spent; with another `select` the policy counts from now on. Runs under way stay in the policies that matched when they began.',
       examples: {
         disable: {
           summary: 'Disable it',

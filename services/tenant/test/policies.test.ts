@@ -103,7 +103,20 @@ describe('a policy', () => {
     expect(await call('PATCH', policy.id, { budget: { usd: '2', period: 'hour' } })).toMatchObject({
       ...{ status: 400, body: { error: { param: 'budget.period' } } },
     });
-    const free = policyIn(await call('PATCH', policy.id, { budget: null, limits: { max_concurrent: 5 } }));
+    const amount = policyIn(await call('PATCH', policy.id, { budget: { usd: '3' } }));
+    expect(amount.budget).toEqual({ usd: '3', period: 'day' });
+    await call('PATCH', policy.id, { limits: { requests_per_minute: 6, tokens_per_minute: 700 } });
+    const free = policyIn(
+      await call('PATCH', policy.id, {
+        budget: null,
+        limits: { max_concurrent: 5, tokens_per_minute: null },
+      }),
+    );
+    expect(free.limits).toEqual({ requests_per_minute: 6, tokens_per_minute: null, max_concurrent: 5 });
+    expect(await call('PATCH', policy.id, { budget: { usd: '2' } })).toMatchObject({
+      status: 400,
+      body: { error: { code: 'missing_required_parameter', param: 'budget.period' } },
+    });
     expect(free.counts_since).toBe(selected.counts_since);
     const again = policyIn(await call('PATCH', policy.id, { budget: { usd: '2', period: 'hour' } }));
     expect(Date.parse(again.counts_since)).toBeGreaterThan(Date.parse(free.counts_since));

@@ -60,21 +60,32 @@ export function patchedSettings(
   current: PolicySettings,
   body: PatchPolicy | PatchOwnerPolicy,
 ): PolicySettings {
-  const { selection, per, budget } = current;
-  if (budget !== null && body.budget && body.budget.period !== budget.period)
-    throw invalid('budget.period', `never changes: it is ${JSON.stringify(budget.period)}`);
+  const { selection, per } = current;
   const tenants = 'tenants' in body ? body.tenants : undefined;
   return checked({
     per,
     name: body.name ?? current.name,
-    limits: body.limits ?? current.limits,
-    budget: body.budget === undefined ? budget : body.budget,
+    limits: { ...current.limits, ...body.limits },
+    budget: patchedBudget(current.budget, body.budget),
     alerts: body.alerts ?? current.alerts,
     enforce: body.enforce ?? current.enforce,
     enabled: body.enabled ?? current.enabled,
     tenants: tenants === undefined ? current.tenants : tenants,
     selection: namedFields({ ...selection, ...body.select }),
   });
+}
+
+function patchedBudget(current: PolicyBudget | null, patch: PatchPolicy['budget']): PolicyBudget | null {
+  if (patch === undefined) return current;
+  if (patch === null) return null;
+  const period = patch.period ?? current?.period;
+  if (period === undefined)
+    throw new AppError('missing_required_parameter', 'Missing required field: budget.period.', {
+      param: 'budget.period',
+    });
+  if (current !== null && period !== current.period)
+    throw invalid('budget.period', `never changes: it is ${JSON.stringify(current.period)}`);
+  return { usd: patch.usd, period };
 }
 
 /** Whether two selections name the same, in any order, and groups in any case. */
