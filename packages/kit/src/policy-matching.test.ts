@@ -1,18 +1,14 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
+import { CounterIds, PolicyIndex, policyPers, type MatchedPolicy, type RunFacts } from './policy-matching.ts';
 import {
-  CounterIds,
   groupEntry,
   groupNameEntry,
-  PolicyIndex,
-  policyFields,
-  policyPers,
-  type MatchedPolicy,
-  type PolicyField,
-  type RunFacts,
+  selectionFields,
   type RunGroup,
-} from './policy-matching.ts';
+  type SelectionField,
+} from './selection-index.ts';
 
 const policyOf = (policy: Partial<MatchedPolicy> = {}): MatchedPolicy => ({
   ...{ id: 'p', select: {}, per: null, countsOwnKeys: true, counterKey: Buffer.alloc(32) },
@@ -255,7 +251,7 @@ const entriesOf = ({ id, name: text }: RunGroup): string[] => [groupEntry(id), g
 
 /** Each policy by regular expressions. */
 function naive(list: readonly MatchedPolicy[], run: RunFacts, model: string): string[] {
-  const values: Record<PolicyField, readonly (string | undefined)[]> = {
+  const values: Record<SelectionField, readonly (string | undefined)[]> = {
     users: [run.userId ?? undefined],
     groups: run.groups.flatMap(entriesOf),
     agents: [run.agent?.id, run.agent?.key],
@@ -264,12 +260,12 @@ function naive(list: readonly MatchedPolicy[], run: RunFacts, model: string): st
   };
   const matches = (entry: string, value: string): boolean =>
     new RegExp(`^${entry.replaceAll('*', '.*')}$`).test(value);
-  const isNamed = (policy: MatchedPolicy, field: PolicyField, value: string | undefined): boolean =>
+  const isNamed = (policy: MatchedPolicy, field: SelectionField, value: string | undefined): boolean =>
     value !== undefined && (policy.select[field] ?? ['*']).some((entry) => matches(entry, value));
   return list
     .filter((policy) => policy.countsOwnKeys || !run.ownKey)
     .filter((policy) =>
-      policyFields.every(
+      selectionFields.every(
         (field) =>
           policy.select[field] === undefined || values[field].some((value) => isNamed(policy, field, value)),
       ),

@@ -1,14 +1,8 @@
 import { createHmac, hash } from 'node:crypto';
-import { cacheKey } from './cache-key.ts';
-import { foldedGroup } from './folded-group.ts';
-import { matchesPattern, parsePattern } from './name-pattern.ts';
 import { RecentMap } from './recent-map.ts';
+import { SelectionIndex, type RunGroup, type Select, type SelectedRun } from './selection-index.ts';
 
 /** The policies of a run and their counters. Chat counts with it, and the tenant service shows it. */
-
-/** The properties of a run by which a policy may select. */
-export const policyFields = ['users', 'groups', 'agents', 'apiKeys', 'models'] as const;
-export type PolicyField = (typeof policyFields)[number];
 
 /** Each of its values has a counter of its own. */
 export const policyPers = ['user', 'group', 'agent', 'api_key', 'session', 'model'] as const;
@@ -18,7 +12,7 @@ export type Per = (typeof policyPers)[number];
 export interface MatchedPolicy {
   id: string;
   /** Names and patterns by field, of groups those by `groupEntry`; fields without any are absent. */
-  select: Readonly<Partial<Record<PolicyField, readonly string[]>>>;
+  select: Select;
   per: Per | null;
   /** Whether it counts runs on the tenant's own provider keys. */
   countsOwnKeys: boolean;
@@ -41,71 +35,29 @@ export interface Counter<Policy extends MatchedPolicy> {
   apiKeyId: string | null;
 }
 
-/** A group of a run's user. */
-export interface RunGroup {
-  id: string;
-  name: string;
-}
-
-/** The properties of a run for selections, apart from the model called. */
-export interface RunFacts {
-  userId: string | null;
-  /** The user's groups when the run began. */
-  groups: readonly RunGroup[];
-  agent: { id: string; key: string } | null;
-  apiKeyId: string | null;
+/** The properties of a run, apart from the model called. */
+export interface RunFacts extends SelectedRun {
   sessionId: string | null;
   /** Whether its providers are called with keys of the tenant's own. */
   ownKey: boolean;
 }
 
-/** The most groups in the memory of an index; others are compared with all patterns again. */
-const maxRecentGroups = 500;
-
-/** An entry of `select.groups`: a group of the directory, whatever its name is. */
-export function groupEntry(id: string): string {
-  return `id:${id}`;
-}
-
-/** An entry of `select.groups`: the groups with a name, or with names like a pattern, in any case. */
-export function groupNameEntry(name: string): string {
-  return `name:${foldedGroup(name)}`;
-}
-
-/** Bit `n` stands for the policy with this index. */
-type PolicySet = bigint;
-
 /** The policies of a tenant, indexed by selected names. */
 export class PolicyIndex<Policy extends MatchedPolicy> {
   readonly #policies: readonly Policy[];
-  readonly #indexes: Readonly<Record<PolicyField, FieldIndex>>;
-  readonly #countingOwnKeys: PolicySet;
+  readonly #selections: SelectionIndex<Policy>;
   readonly #counterIds: CounterIds;
-  /** The policies by the groups of late: a user may have 100 of them, and a tenant 320 patterns. */
-  readonly #selectingGroups = new RecentMap<{ policies: PolicySet }>(maxRecentGroups);
 
   /** `counterIds`: those of indexes before, and of other tenants. */
   constructor(policies: readonly Policy[], counterIds = new CounterIds()) {
     this.#policies = policies;
     this.#counterIds = counterIds;
-    const indexOf = (field: PolicyField): FieldIndex =>
-      new FieldIndex(policies.map(({ select }) => select[field]));
-    this.#indexes = {
-      users: indexOf('users'),
-      groups: indexOf('groups'),
-      agents: indexOf('agents'),
-      apiKeys: indexOf('apiKeys'),
-      models: indexOf('models'),
-    };
-    this.#countingOwnKeys = setOf(policies, ({ countsOwnKeys }) => countsOwnKeys);
+    this.#selections = new SelectionIndex(policies);
   }
 
   /** Roughly its bytes in memory. */
   get bytes(): number {
-    const entries = this.#policies.flatMap(({ select }) => Object.values(select).flat());
-    const groups = this.#indexes.groups.hasPatterns ? maxRecentGroups : 0;
-    const fixed = 1_000 * this.#policies.length + 700 * groups;
-    return entries.reduce((sum, entry) => sum + 4 * entry.length + 200, fixed);
+    return 1_000 * this.#policies.length + this.#selections.bytes;
   }
 
   /**
@@ -113,38 +65,18 @@ export class PolicyIndex<Policy extends MatchedPolicy> {
    * the index, without a selection.
    */
   matching(facts: RunFacts, further: readonly Policy[] = []): RunPolicies<Policy> {
-    const valuesOf: Record<Exclude<PolicyField, 'groups' | 'models'>, readonly string[]> = {
-      users: listOf(facts.userId),
-      agents: facts.agent === null ? [] : [facts.agent.id, facts.agent.key],
-      apiKeys: listOf(facts.apiKeyId),
-    };
-    const selecting = facts.groups.map((group) => ({ group, policies: this.#selecting(group) }));
-    let matching = facts.ownKey ? this.#countingOwnKeys : setOf(this.#policies, () => true);
-    for (const field of policyFields)
-      if (field !== 'groups' && field !== 'models')
-        matching &= this.#indexes[field].matching(valuesOf[field]);
-    matching &= selecting.reduce((set, { policies }) => set | policies, this.#indexes.groups.matching([]));
+    const { items, groupsOf } = this.#selections.matching(facts);
+    const candidates = items.map(({ item, index }) => ({ policy: item, index }));
     return new RunPolicies({
       candidates: [
-        ...membersOf(this.#policies, matching),
+        ...candidates.filter(({ policy }) => !facts.ownKey || policy.countsOwnKeys),
         ...further.map((policy, number) => ({ policy, index: this.#policies.length + number })),
       ],
       facts,
-      groupsOf: (index) =>
-        selecting.filter(({ policies }) => hasBit(policies, index)).map(({ group }) => group),
-      models: this.#indexes.models,
+      groupsOf,
+      selectingModels: (modelIds) => this.#selections.selectingModels(modelIds),
       counterIds: this.#counterIds,
     });
-  }
-
-  #selecting({ id, name }: RunGroup): PolicySet {
-    const { groups } = this.#indexes;
-    const compared = () => ({
-      policies: groups.naming(groupEntry(id)) | groups.matching([groupNameEntry(name)]),
-    });
-    // Names alone are found faster.
-    if (!groups.hasPatterns) return compared().policies;
-    return this.#selectingGroups.getOrMake(cacheKey(id, name), compared).policies;
   }
 }
 
@@ -158,7 +90,7 @@ interface RunPoliciesOptions<Policy> {
   facts: RunFacts;
   /** The groups of the run in the selection of a policy. */
   groupsOf: (index: number) => readonly RunGroup[];
-  models: FieldIndex;
+  selectingModels: (modelIds: readonly string[]) => (index: number) => boolean;
   counterIds: CounterIds;
 }
 
@@ -186,10 +118,10 @@ export class RunPolicies<Policy extends MatchedPolicy> {
 
   /** The counters of a call of a model; null for those of every model. */
   countersOf(modelId: string | null): readonly Counter<Policy>[] {
-    const { models } = this.#options;
-    const matching = this.#modelCandidates.length === 0 || modelId === null ? 0n : models.matching([modelId]);
+    if (modelId === null || this.#modelCandidates.length === 0) return this.#sharedCounters;
+    const isSelected = this.#options.selectingModels([modelId]);
     const modelCounters = this.#modelCandidates
-      .filter(({ index }) => hasBit(matching, index))
+      .filter(({ index }) => isSelected(index))
       .flatMap((candidate) => this.#countersOf(candidate, modelId));
     return [...this.#sharedCounters, ...modelCounters];
   }
@@ -271,66 +203,6 @@ function sessionValue({ sessionId, userId, apiKeyId }: RunFacts): string | null 
   if (sessionId === null) return null;
   const holder = userId === null ? `key:${apiKeyId ?? ''}` : `user:${encodeURIComponent(userId)}`;
   return `${holder}/${sessionId}`;
-}
-
-/** The selections of all policies by one field. */
-class FieldIndex {
-  /** Policies without names in the field. */
-  readonly #others: PolicySet;
-  readonly #byName = new Map<string, PolicySet>();
-  readonly #byPattern: readonly { pattern: readonly string[]; policies: PolicySet }[];
-
-  /** `entries`: for each policy its names and patterns, or undefined. */
-  constructor(entries: readonly (readonly string[] | undefined)[]) {
-    this.#others = setOf(entries, (names) => names === undefined);
-    const byPattern = new Map<string, PolicySet>();
-    for (const [index, names = []] of entries.entries()) {
-      for (const entry of names) {
-        const sets = parsePattern(entry) === null ? this.#byName : byPattern;
-        sets.set(entry, (sets.get(entry) ?? 0n) | bitOf(index));
-      }
-    }
-    this.#byPattern = [...byPattern].map(([entry, policies]) => ({
-      pattern: parsePattern(entry) ?? [],
-      policies,
-    }));
-  }
-
-  get hasPatterns(): boolean {
-    return this.#byPattern.length > 0;
-  }
-
-  /** The policies with a value, apart from patterns. */
-  naming(value: string): PolicySet {
-    return this.#byName.get(value) ?? 0n;
-  }
-
-  /** The policies with one of the values, or without names in the field. */
-  matching(values: readonly string[]): PolicySet {
-    let matching = this.#others;
-    for (const value of values) {
-      matching |= this.naming(value);
-      for (const { pattern, policies } of this.#byPattern)
-        if ((policies & ~matching) !== 0n && matchesPattern(pattern, value)) matching |= policies;
-    }
-    return matching;
-  }
-}
-
-function bitOf(index: number): PolicySet {
-  return 1n << BigInt(index);
-}
-
-function hasBit(set: PolicySet, index: number): boolean {
-  return (set & bitOf(index)) !== 0n;
-}
-
-function setOf<Item>(items: readonly Item[], includes: (item: Item) => boolean): PolicySet {
-  return items.reduce((set, item, index) => (includes(item) ? set | bitOf(index) : set), 0n);
-}
-
-function membersOf<Policy>(policies: readonly Policy[], set: PolicySet): Candidate<Policy>[] {
-  return policies.flatMap((policy, index) => (hasBit(set, index) ? [{ policy, index }] : []));
 }
 
 function listOf(value: string | null): readonly string[] {

@@ -1,5 +1,5 @@
 import { newId } from '@gatehouse/kit/ids';
-import { groupEntry } from '@gatehouse/kit/policy-matching';
+import { groupEntry } from '@gatehouse/kit/selection-index';
 import { Resource, type Policy } from '@gatehouse/proto/tenant/v1/tenant';
 import { newCounterKey } from '@gatehouse/secrets/counter-key';
 import { KeyRing } from '@gatehouse/secrets/key-ring';

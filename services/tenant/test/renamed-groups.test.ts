@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { groupEntry, groupNameEntry } from '@gatehouse/kit/policy-matching';
+import { groupEntry, groupNameEntry } from '@gatehouse/kit/selection-index';
 import { Resource, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
 import { newId } from '@gatehouse/kit/ids';

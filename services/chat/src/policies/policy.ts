@@ -1,4 +1,5 @@
-import { policyFields, policyPers, type Counter, type MatchedPolicy } from '@gatehouse/kit/policy-matching';
+import { policyPers, type Counter, type MatchedPolicy } from '@gatehouse/kit/policy-matching';
+import { selectOf } from '@gatehouse/kit/selection-index';
 import { sessionBudgetPolicy } from '@gatehouse/kit/session-budget';
 import { Resource, type Policy as PolicyMessage } from '@gatehouse/proto/tenant/v1/tenant';
 
@@ -25,12 +26,9 @@ export function policyOf(
   { id, name, per, limited, enforce, fromOwner, ...names }: PolicyMessage,
   counterKey: Buffer,
 ): Policy {
-  const named = policyFields
-    .filter((field) => names[field].length > 0)
-    .map((field) => [field, names[field]] as const);
   return {
     ...{ id, name, limited, enforce },
-    select: Object.fromEntries(named),
+    select: selectOf(names),
     per: policyPers.find((known) => known === per) ?? null,
     ...{ countsOwnKeys: !fromOwner, counterKey },
   };

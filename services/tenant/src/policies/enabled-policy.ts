@@ -1,5 +1,6 @@
-import type { PolicyBudget, PolicyLimits, PolicyPer, PolicySelect } from '@gatehouse/contract/policies';
+import type { PolicyBudget, PolicyLimits, PolicyPer } from '@gatehouse/contract/policies';
 import { Resource, type Policy as PolicyMessage } from '@gatehouse/proto/tenant/v1/tenant';
+import type { Selection } from './selection.ts';
 
 /** A policy as chat needs it. */
 export interface EnabledPolicy {
@@ -9,7 +10,7 @@ export interface EnabledPolicy {
   fromOwner: boolean;
   name: string;
   /** Names and patterns by field, of groups entries of `groupEntry`; fields without any are absent. */
-  selection: Partial<PolicySelect>;
+  selection: Selection;
   per: PolicyPer | null;
   limits: PolicyLimits;
   budget: PolicyBudget | null;

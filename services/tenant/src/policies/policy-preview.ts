@@ -2,12 +2,8 @@ import { maxPreviewedValues, type Policy, type PolicyPreview } from '@gatehouse/
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { usdOf } from '@gatehouse/kit/money';
 import { foldedGroup } from '@gatehouse/kit/folded-group';
-import {
-  groupNameEntry,
-  PolicyIndex,
-  type Counter,
-  type MatchedPolicy,
-} from '@gatehouse/kit/policy-matching';
+import { PolicyIndex, type Counter, type MatchedPolicy } from '@gatehouse/kit/policy-matching';
+import { groupNameEntry } from '@gatehouse/kit/selection-index';
 import { RunProperty, type RunGroup } from '@gatehouse/proto/analytics/v1/analytics';
 import { amountsOf, type OverrideAmounts } from '../limits/policy-amounts.ts';
 import { groupPrefix, namesAreIds, overriddenValue } from './policy.ts';

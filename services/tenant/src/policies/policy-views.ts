@@ -1,5 +1,6 @@
 import type * as policies from '@gatehouse/contract/policies';
 import type { Override, Policy } from './policy.ts';
+import { showOwnerSelection, showSelection } from './selection.ts';
 
 /** A policy with its overrides. */
 export interface PolicyWithOverrides extends Policy {
@@ -12,10 +13,7 @@ export function showPolicy(policy: PolicyWithOverrides): policies.Policy {
   return {
     ...showCommon(policy),
     name: tenantId === null ? `owner:${name}` : name,
-    select: {
-      ...{ users: selection.users ?? [], groups: selection.groups ?? [] },
-      ...showOwnerSelect(policy),
-    },
+    select: showSelection(selection),
   };
 }
 
@@ -24,7 +22,7 @@ export function showOwnerPolicy(policy: PolicyWithOverrides): policies.OwnerPoli
   const { tenants } = policy;
   return {
     ...showCommon(policy),
-    select: showOwnerSelect(policy),
+    select: showOwnerSelection(policy.selection),
     tenants: tenants === null ? null : [...tenants],
   };
 }
@@ -32,14 +30,6 @@ export function showOwnerPolicy(policy: PolicyWithOverrides): policies.OwnerPoli
 /** An override as it is shown. */
 export function showOverride({ value: _, until, ...override }: Override): policies.PolicyOverride {
   return { ...override, until: until?.toISOString() ?? null };
-}
-
-function showOwnerSelect({ selection }: Policy) {
-  return {
-    agents: selection.agents ?? [],
-    api_keys: selection.api_keys ?? [],
-    models: selection.models ?? [],
-  };
 }
 
 function showCommon(policy: PolicyWithOverrides) {

@@ -6,14 +6,13 @@ import type {
   PolicyBudget,
   PolicyLimits,
   PolicyPer,
-  PolicySelect,
   PutPolicyOverride,
 } from '@gatehouse/contract/policies';
 import { AppError } from '@gatehouse/kit/errors';
 import { foldedGroup } from '@gatehouse/kit/folded-group';
 import { isUuid } from '@gatehouse/kit/ids';
 import { sessionBudgetName } from '@gatehouse/kit/session-budget';
-import { maxSelectBytes } from '../bounds.ts';
+import { selectionOf, type Selection } from './selection.ts';
 
 /** Before the name of a group in an override for its users. */
 export const groupPrefix = 'group:';
@@ -22,7 +21,7 @@ export const groupPrefix = 'group:';
 export interface PolicySettings {
   name: string;
   /** Names and patterns by field; fields without any are absent. */
-  selection: Partial<PolicySelect>;
+  selection: Selection;
   per: PolicyPer | null;
   limits: PolicyLimits;
   budget: PolicyBudget | null;
@@ -52,7 +51,7 @@ export interface Override extends Pick<PutPolicyOverride, 'budget_usd' | 'limits
 /** The settings of a new policy. Throws `invalid_value`. */
 export function newSettings(body: CreatePolicy | CreateOwnerPolicy): PolicySettings {
   const { overrides: _, select, ...settings } = body;
-  return checked({ tenants: null, ...settings, selection: namedFields(select) });
+  return checked({ tenants: null, ...settings, selection: selectionOf(select) });
 }
 
 /** The settings after a change. Throws `invalid_value`. */
@@ -71,7 +70,7 @@ export function patchedSettings(
     enforce: body.enforce ?? current.enforce,
     enabled: body.enabled ?? current.enabled,
     tenants: tenants === undefined ? current.tenants : tenants,
-    selection: namedFields({ ...selection, ...body.select }),
+    selection: selectionOf({ ...selection, ...body.select }),
   });
 }
 
@@ -89,7 +88,7 @@ function patchedBudget(current: PolicyBudget | null, patch: PatchPolicy['budget'
 }
 
 /** Whether two selections name the same, in any order, and groups in any case. */
-function selectsTheSame(one: Partial<PolicySelect>, other: Partial<PolicySelect>): boolean {
+function selectsTheSame(one: Selection, other: Selection): boolean {
   return canonical(one) === canonical(other);
 }
 
@@ -210,8 +209,6 @@ function checked(settings: PolicySettings): PolicySettings {
     throw invalid('select.groups', 'must name groups if per is "group"');
   if (!enforce && (budget === null || hasLimits(limits)))
     throw invalid('enforce', 'must be true unless there is a budget and there are no limits');
-  if (Buffer.byteLength(JSON.stringify(selection)) > maxSelectBytes)
-    throw invalid('select', `must have at most ${maxSelectBytes} bytes`);
   return { ...settings, alerts: [...new Set(settings.alerts)].sort((a, b) => a - b) };
 }
 
@@ -219,15 +216,7 @@ function hasLimits(limits: PolicyLimits): boolean {
   return Object.values(limits).some((limit) => typeof limit === 'number');
 }
 
-function namedFields(select: Readonly<Record<string, string[] | undefined>>): Partial<PolicySelect> {
-  return Object.fromEntries(
-    Object.entries(select)
-      .map(([field, names = []]) => [field, [...new Set(names)]] as const)
-      .filter(([, names]) => names.length > 0),
-  );
-}
-
-function canonical(selection: Partial<PolicySelect>): string {
+function canonical(selection: Selection): string {
   const fields = Object.entries(selection).map(
     ([field, names]) => [field, (field === 'groups' ? names.map(foldedGroup) : [...names]).sort()] as const,
   );
