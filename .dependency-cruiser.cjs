@@ -32,7 +32,7 @@ const rooms = {
   ],
   tenant: [
     ...['shared', 'limits', 'keys', 'users', 'issuers', 'sessions', 'device-logins', 'provider-keys'],
-    ...['policies', 'tenants', 'scim'],
+    ...['policies', 'guardrails', 'tenants', 'scim'],
     ...['audit', 'deletions', 'transfers', 'system'],
   ],
   analytics: [

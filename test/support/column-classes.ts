@@ -64,6 +64,10 @@ const tenant: Record<string, Table> = {
   // Members of groups have the sides that gave their groups; names of groups are settings of a tenant.
   group_members: { neutral: 'group_id person_id tenant_id sources' },
   groups: { neutral: 'id tenant_id name folded external_id members created_at updated_at is_scim' },
+  guardrails: {
+    ...{ personal: 'selection definition', secret: 'secrets' },
+    neutral: 'id tenant_id tenants name asks_outside enabled version created_at updated_at',
+  },
   issuer_logouts: { personal: 'iss sub sid', neutral: 'id ended_at' },
   limit_holders: { neutral: 'id seen_at released_at' },
   limit_holds: { neutral: 'holder_id tenant_id subject_id resource window_start amount sequence spare' },

@@ -23,6 +23,7 @@ const columnValues: Readonly<Record<string, string | null>> = {
   'tenants.timezone': 'UTC',
   'tenants.limits': '{}',
   'policies.tenants': null,
+  'guardrails.tenants': null,
   'group_members.sources': '{api}',
   'users.blocked_by': '{}',
   'api_keys.key_id': 'ABCDEFGHIJ{n}',

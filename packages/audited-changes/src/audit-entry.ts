@@ -42,17 +42,18 @@ export function auditEntryOf(change: Change, by: Circumstances): NewAuditEntry {
 /** Larger members are replaced by their hash, which still shows changes. */
 const maxMemberBytes = 8_192;
 
-/** Members private to the tenant: owners read the log. */
-const privateMembers: ReadonlySet<string> = new Set(['system_prompt', 'template']);
+/** Members private to the tenant, and those of checks: owners read the log. */
+const privateMembers: ReadonlySet<string> = new Set([
+  ...['system_prompt', 'template'],
+  ...['patterns', 'words', 'instructions', 'params', 'except'],
+]);
 
 function withoutSecrets(view: object | null): Record<string, unknown> | null {
   if (view === null) return null;
   return Object.fromEntries(
     Object.entries(view).map(([name, member]) => {
-      const json = Buffer.from(JSON.stringify(member ?? null));
-      const isPrivate = privateMembers.has(name) && member !== '';
-      if (json.length <= maxMemberBytes && !isPrivate) return [name, withoutAddresses(member)];
-      return [name, { omitted_bytes: json.length, sha256: sha256Of(json) }];
+      const isLarge = Buffer.byteLength(JSON.stringify(member ?? null)) > maxMemberBytes;
+      return [name, isLarge ? omitted(member) : shownMember(name, member)];
     }),
   );
 }
@@ -65,7 +66,17 @@ function withoutAddresses(member: unknown): unknown {
   if (typeof member === 'string') return shortAddress(member);
   if (Array.isArray(member)) return member.map(withoutAddresses);
   if (typeof member !== 'object' || member === null) return member;
-  return Object.fromEntries(Object.entries(member).map(([name, one]) => [name, withoutAddresses(one)]));
+  return Object.fromEntries(Object.entries(member).map(([name, one]) => [name, shownMember(name, one)]));
+}
+
+function shownMember(name: string, member: unknown): unknown {
+  const isEmpty = member === '' || (Array.isArray(member) && member.length === 0);
+  return privateMembers.has(name) && !isEmpty ? omitted(member) : withoutAddresses(member);
+}
+
+function omitted(member: unknown): object {
+  const json = Buffer.from(JSON.stringify(member ?? null));
+  return { omitted_bytes: json.length, sha256: sha256Of(json) };
 }
 
 function shortAddress(text: string): unknown {

@@ -56,6 +56,12 @@ const goesOn: When = either(
 );
 const writesMemory: When = ({ access }) => access.kind === 'scope' && access.scope === 'memory.write';
 const writesGraph: When = (route) => writesMemory(route) && route.id.startsWith('kg.') && takesBody(route);
+const writesGuardrail: When = at(
+  'guardrails.create',
+  'guardrails.patch',
+  'owner.guardrails.create',
+  'owner.guardrails.patch',
+);
 const makesWebhook: When = at(
   'webhooks.endpoints.create',
   'webhooks.subscriptions.create',
@@ -95,10 +101,18 @@ const when: Record<ErrorCode, When> = {
   dependency_missing: at('transfers.previews.create', 'transfers.previews.accept', 'transfers.create'),
   embeddings_not_configured: at('memory.search'),
   relay_path_ambiguous: never,
-  unknown_model: at('agents.create', 'agents.patch', 'provider-keys.create'),
+  unknown_model: at(
+    'agents.create',
+    'agents.patch',
+    'provider-keys.create',
+    'guardrails.create',
+    'guardrails.patch',
+  ),
   unknown_mcp_server: at('agents.create', 'agents.patch'),
   transport_not_allowed: at('mcp.servers.create', 'mcp.servers.patch'),
-  url_not_allowed: either(namesUrl, at('webhooks.llm')),
+  url_not_allowed: either(namesUrl, writesGuardrail, at('webhooks.llm')),
+  invalid_pattern: writesGuardrail,
+  pattern_unbounded: writesGuardrail,
   provider_bad_request: reachesProvider,
   conflicting_credentials: either(needsKey, takesSession),
   unsupported_parameter: either(callsProvider, at('files.create', 'messages.batches.create')),
@@ -136,6 +150,7 @@ const when: Record<ErrorCode, When> = {
       'runs.stop',
     ),
     writesGraph,
+    writesGuardrail,
     makesWebhook,
   ),
   role_missing: either(
@@ -197,6 +212,7 @@ const when: Record<ErrorCode, When> = {
   run_not_repeatable: at('webhooks.llm'),
   user_name_taken: at('users.put'),
   policy_name_taken: at('policies.create', 'policies.patch', 'owner.policies.create', 'owner.policies.patch'),
+  guardrail_name_taken: writesGuardrail,
   tenant_slug_taken: at('owner.tenants.create', 'owner.tenants.patch'),
   payload_too_large: either(takesBody, reachesProvider),
   unsupported_media_type: takesBody,
@@ -228,6 +244,7 @@ const when: Record<ErrorCode, When> = {
   provider_overloaded: reachesProvider,
   provider_invalid_response: reachesProvider,
   provider_unreachable: reachesProvider,
+  guardrail_unavailable: runs,
   database_unavailable: servedBehindEdge,
   query_timeout: servedBehindEdge,
   service_unavailable: servedBehindEdge,

@@ -11,6 +11,7 @@ const usd = { type: 'string', pattern: '^\\d{1,12}(\\.\\d{1,12})?$', examples: [
 const pathSchemas: Readonly<Record<string, JsonObject>> = {
   agentID: { type: 'string', minLength: 1, maxLength: 64, description: 'Id or key of the agent' },
   id: { type: 'string', format: 'uuid', description: 'Id of the resource' },
+  guardrail: { type: 'string', minLength: 1, maxLength: 80, description: 'Id or name of the guardrail' },
   policy: { type: 'string', minLength: 1, maxLength: 80, description: 'Id or name of the policy' },
   value: { type: 'string', minLength: 1, maxLength: 512, description: 'A value of `per`, or `group:<name>`' },
   call_id: { type: 'string', format: 'uuid', description: 'Id of the call' },

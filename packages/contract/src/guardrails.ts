@@ -1,8 +1,20 @@
 import { z } from 'zod';
 import { listOf, page, setOf, slug, storableText, utcTime, uuid } from './fields.ts';
+import {
+  created,
+  noContent,
+  ok,
+  owner,
+  pageExample,
+  pick,
+  routesWith,
+  scope,
+  type Access,
+  type Route,
+} from './route.ts';
 import { changedCheck, checkView, newCheck } from './guardrail-checks.ts';
 import { guardedTexts, guardrailActions } from './guardrail-rules.ts';
-import { namePattern, ownerSelectFields, runSelect, selectFields } from './run-select.ts';
+import { everyRun, namePattern, ownerSelectFields, runSelect, selectFields } from './run-select.ts';
 
 /** Checks of the texts of selected runs: `/v1/guardrails*`, and the same of the owner. */
 
@@ -40,6 +52,10 @@ const definition = {
       'How much of a streamed answer waits for the check: all of it, or pieces of so many characters for checks that ask outside. `null`: what a match itself needs. Default: `answer` for checks that ask outside, else `null`',
     ),
 };
+
+/** A guardrail without its name and its selection, as chat gets it. */
+export const guardrailDefinition = z.strictObject({ ...definition, check: checkView });
+export type GuardrailDefinition = z.output<typeof guardrailDefinition>;
 
 const name = slug;
 const enabled = z.boolean();
@@ -114,3 +130,109 @@ export const patchOwnerGuardrail = z
 export type PatchOwnerGuardrail = z.output<typeof patchOwnerGuardrail>;
 
 export const listGuardrails = z.strictObject(page);
+
+const example = {
+  id: '0198c2f8-2c4e-7d6f-8a81-9bacbdcedfe0',
+  name: 'contacts',
+  select: everyRun,
+  on: ['system', 'user', 'tool_result'],
+  check: { type: 'pii', types: ['email', 'phone'], regions: ['DE'] },
+  action: 'substitute',
+  except: ['*@example.org'],
+  message: null,
+  unreadable: 'allow',
+  on_error: 'closed',
+  timeout_ms: 2_000,
+  hold: null,
+  enabled: true,
+  created_at: '2026-01-10T09:00:00.000Z',
+  updated_at: '2026-01-10T09:00:00.000Z',
+};
+const ownerExample = {
+  ...example,
+  ...{ name: 'platform-keys', check: { type: 'secrets', types: ['api_key', 'private_key'] } },
+  ...{ action: 'block', on: ['system', 'user', 'tool_result', 'answer', 'tool_call'], except: [] },
+  message: 'Take the credential out of your request.',
+  ...{ select: pick(everyRun, 'agents', 'api_keys', 'models'), tenants: null },
+};
+
+interface GuardrailAudience {
+  prefix: string;
+  path: `/${string}`;
+  access: Access;
+  shapes: { one: z.ZodType; list: z.ZodType; create: z.ZodType; patch: z.ZodType };
+  example: Readonly<Record<string, unknown>> & { name: string };
+}
+
+/** The same routes for a tenant and for the owner. */
+function routesOf({ prefix, path, access, shapes, example: one }: GuardrailAudience): Route[] {
+  const route = routesWith({ service: 'tenant', access });
+  const params = { guardrail: one.name };
+  return [
+    route(`${prefix}.list`, `GET ${path}`, {
+      query: listGuardrails,
+      response: ok(shapes.list),
+      summary: 'List guardrails',
+      examples: pageExample('The newest guardrail', one),
+    }),
+    route(`${prefix}.create`, `POST ${path}`, {
+      idempotencyKey: true,
+      body: shapes.create,
+      response: created(shapes.one),
+      nullInDryRun: ['id'],
+      summary: 'Create a guardrail',
+      description:
+        'Holds for runs that begin 5 seconds later. A run keeps each guardrail that selects it by any model that it may call, fallbacks included.',
+      examples: {
+        guardrail: {
+          summary: 'A guardrail',
+          body: pick(
+            one,
+            ...['name', 'check', 'action', 'except', 'message'].filter((member) => one[member] !== null),
+          ),
+          response: one,
+        },
+      },
+    }),
+    route(`${prefix}.get`, `GET ${path}/{guardrail}`, {
+      response: ok(shapes.one),
+      summary: 'Get a guardrail by its id or name',
+      examples: { guardrail: { summary: 'A guardrail', params, response: one } },
+    }),
+    route(`${prefix}.patch`, `PATCH ${path}/{guardrail}`, {
+      body: shapes.patch,
+      response: ok(shapes.one),
+      summary: 'Change a guardrail',
+      description:
+        '`check` is replaced as a whole. `on`, `on_error` and `hold` that have their defaults follow another check or action.',
+      examples: {
+        disable: {
+          summary: 'Disable it',
+          params,
+          body: { enabled: false },
+          response: { ...one, enabled: false },
+        },
+      },
+    }),
+    route(`${prefix}.delete`, `DELETE ${path}/{guardrail}`, {
+      response: noContent,
+      summary: 'Delete a guardrail',
+      examples: { guardrail: { summary: 'A guardrail', params } },
+    }),
+  ];
+}
+
+export const routes: readonly Route[] = [
+  ...routesOf({
+    ...{ prefix: 'guardrails', path: '/v1/guardrails', access: scope('guardrails.write'), example },
+    shapes: { one: guardrail, list: guardrailList, create: createGuardrail, patch: patchGuardrail },
+  }),
+  ...routesOf({
+    ...{ prefix: 'owner.guardrails', path: '/internal/v1/owner/guardrails', access: owner },
+    shapes: {
+      ...{ one: ownerGuardrail, list: ownerGuardrailList },
+      ...{ create: createOwnerGuardrail, patch: patchOwnerGuardrail },
+    },
+    example: ownerExample,
+  }),
+];

@@ -181,6 +181,7 @@ type RouteFields = Omit<Route, Optional | 'id' | 'method' | 'path' | 'operatorSu
 const administrativeScopes: ReadonlySet<Scope> = new Set<Scope>([
   'agents.write',
   'channels.write',
+  'guardrails.write',
   'keys.write',
   'mcp.write',
   'runs.write',

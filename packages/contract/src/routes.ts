@@ -12,6 +12,7 @@ import * as deviceLogins from './device-logins.ts';
 import * as files from './files.ts';
 import * as gemini from './gemini.ts';
 import * as graph from './graph.ts';
+import * as guardrails from './guardrails.ts';
 import * as health from './health.ts';
 import * as keys from './keys.ts';
 import * as limits from './limits.ts';
@@ -81,6 +82,7 @@ export const resources = [
   ownKeys,
   sessions,
   deviceLogins,
+  guardrails,
   policies,
   policyCounters,
   providerKeys,

@@ -15,6 +15,7 @@ export const scopes = [
   'webhooks.write',
   'keys.write',
   'policies.write',
+  'guardrails.write',
   'transfers.write',
   'users.write',
   'runs.write',

@@ -92,8 +92,11 @@ export const maxTouched = 1_000;
 /** Replicas deleted in one round of the clean-up. */
 export const maxOldHolders = 10;
 
-/** The selection of a policy; a larger one is refused. Each call of chat for settings carries those of all policies. */
+/** The selection of a policy or guardrail; a larger one is refused. Each call of chat for settings carries all of them. */
 export const maxSelectBytes = 16_384;
+
+/** The credentials of a guardrail; larger ones are refused. Each call of chat for settings carries those of all. */
+export const maxGuardrailSecretBytes = 16_384;
 
 // Device logins.
 

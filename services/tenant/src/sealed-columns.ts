@@ -1,4 +1,5 @@
 import { contextOfCounterKey } from '@gatehouse/secrets/counter-key';
+import { contextOfGuardrailSecrets } from '@gatehouse/secrets/guardrail-secrets';
 import { contextOfProviderKey } from '@gatehouse/secrets/provider-key';
 import { rewrapValues, type Sealed } from '@gatehouse/secrets/rewrap-job';
 import type { HashColumn, SealedColumn } from '@gatehouse/secrets/store/sealed-value-system-store';
@@ -11,6 +12,7 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'provider_keys', column: 'key', context: contextOfProviderKey },
   // Some are the owner's, without a tenant.
   { table: 'policies', column: 'counter_key', hasNoTenant: true, context: contextOfCounterKey },
+  { table: 'guardrails', column: 'secrets', hasNoTenant: true, context: contextOfGuardrailSecrets },
   ...(['id_token', 'refresh_token'] as const).map((column) => ({
     ...{ table: 'logins', column, hasNoTenant: true as const },
     context: ({ id }: { id: string }) => contextOfLogin({ id, column }),

@@ -6,6 +6,7 @@ import { createPool } from '@gatehouse/pg/pool';
 import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import { sealedTexts } from '@gatehouse/secrets/sealed-texts';
 import { testRewrapJob } from '@gatehouse/test/rewrap-job';
+import { openGuardrailSecrets } from '@gatehouse/secrets/guardrail-secrets';
 import { openCounterKey } from '@gatehouse/secrets/counter-key';
 import { openProviderKey } from '@gatehouse/secrets/provider-key';
 import { eventually } from '@gatehouse/test/eventually';
@@ -237,6 +238,10 @@ it('moves to a new key of the ring, and then needs the old one no more', async (
     return openCounterKey(ring, { tenantId: own.id, policyId }, row?.key ?? Buffer.of());
   };
   const before = await counterKey(old);
+  const auth = { type: 'bearer', token: 'of a server' };
+  const check = { type: 'presidio', url: 'https://presidio.example.com', auth };
+  const guardrail = { as: own.admin, body: { name: 'sealed', action: 'mask', check } };
+  const guardrailId: string = (await service.call('POST', '/v1/guardrails', guardrail)).body.id;
   // Tokens of a login, which no tenant has.
   const loginId = newId();
   const kinds = ['id_token', 'refresh_token'] as const;
@@ -247,7 +252,7 @@ it('moves to a new key of the ring, and then needs the old one no more', async (
     `insert into tenant.logins (id, issuer, iss, sub, id_token, refresh_token, expires_at) values ($1, 'i', 'i', 's', $2, $3, now() + interval '30 days')`,
     [loginId, ...sealed],
   );
-  expect(await left()).toEqual({ provider_keys: 1, policies: 1, logins: 2 });
+  expect(await left()).toEqual({ provider_keys: 1, policies: 1, guardrails: 1, logins: 2 });
   await rewrapAll();
   expect(await left()).toEqual({});
   const [row] = await service.rows<{ key: Buffer }>('select key from tenant.provider_keys where id = $1', [
@@ -263,6 +268,11 @@ it('moves to a new key of the ring, and then needs the old one no more', async (
       sealedTexts(fresh, contextOfLogin).open({ id: loginId, column: kind }, login?.[kind] ?? Buffer.of()),
     ).toBe(`a ${kind}`);
   expect(openProviderKey(fresh, { tenantId: own.id, id }, row?.key ?? Buffer.of())).toBe(text);
+  const [{ secrets } = { secrets: Buffer.of() }] = await service.rows<{ secrets: Buffer }>(
+    'select secrets from tenant.guardrails where id = $1',
+    [guardrailId],
+  );
+  expect(openGuardrailSecrets(fresh, { id: guardrailId }, secrets)).toEqual(auth);
   // The ids of counters stay.
   expect(await counterKey(fresh)).toEqual(before);
   await Promise.all(pools.map((pool) => pool.end()));

@@ -1,6 +1,6 @@
 import { foldedGroup } from '@gatehouse/kit/folded-group';
 import type { Queryable } from '@gatehouse/pg/pool';
-import type { Policy } from './policy.ts';
+import type { Selection } from './selection.ts';
 
 /** The names of a group before and after a change. */
 interface RenamedGroup {
@@ -10,30 +10,37 @@ interface RenamedGroup {
 }
 
 /**
- * Has policies and overrides name a group as it is called now. An override in force for the group replaces one that
- * waited for the new name. The connection acts as `tenant_app`.
+ * Has policies, overrides and guardrails name a group as it is called now. An override in force for the group replaces
+ * one that waited for the new name. The connection acts as `tenant_app`.
  */
-export async function followRenamedGroup(
+export async function followRenamedGroup(db: Queryable, renamed: RenamedGroup): Promise<void> {
+  const [from, to] = [foldedGroup(renamed.before), foldedGroup(renamed.after)];
+  // Locked before the overrides, as by other changes of these.
+  await renameSelected(db, 'policies', renamed);
+  await renameSelected(db, 'guardrails', renamed);
+  if (from !== to) await renameOverrides(db, { tenantId: renamed.tenantId, from, to });
+}
+
+async function renameSelected(
   db: Queryable,
+  table: 'policies' | 'guardrails',
   { tenantId, before, after }: RenamedGroup,
 ): Promise<void> {
-  const [from, to] = [foldedGroup(before), foldedGroup(after)];
-  // Locked before the overrides, as by other changes of these.
-  const policies = await db.all<Pick<Policy, 'id' | 'selection'>>(
-    'select id, selection from tenant.policies where tenant_id = $1 order by id for update',
+  const from = foldedGroup(before);
+  const rows = await db.all<{ id: string; selection: Selection }>(
+    `select id, selection from tenant.${table} where tenant_id = $1 order by id for update`,
     [tenantId],
   );
-  for (const { id, selection } of policies) {
+  for (const { id, selection } of rows) {
     const { groups = [] } = selection;
     if (!groups.some((name) => foldedGroup(name) === from)) continue;
     const renamed = groups.map((name) => (foldedGroup(name) === from ? after : name));
     const byFolded = new Map(renamed.map((name) => [foldedGroup(name), name]));
-    await db.query('update tenant.policies set selection = $2, updated_at = now() where id = $1', [
+    await db.query(`update tenant.${table} set selection = $2, updated_at = now() where id = $1`, [
       id,
       { ...selection, groups: [...byFolded.values()] },
     ]);
   }
-  if (from !== to) await renameOverrides(db, { tenantId, from, to });
 }
 
 /** The policies whose overrides may name groups, and the text before the names. */

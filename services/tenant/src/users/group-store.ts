@@ -52,7 +52,7 @@ export async function findGroupId(db: Queryable, tenantId: string, name: string)
   return group?.id ?? null;
 }
 
-/** Counts new groups of a tenant, which its policies may name already. Throws `limit_reached`. */
+/** Counts new groups of a tenant, which its policies and guardrails may name already. Throws `limit_reached`. */
 export async function countGroups(db: Queryable, tenantId: string, added: number): Promise<void> {
   const { groups } = await db.one<{ groups: number }>(
     'update tenant.user_directories set groups = groups + $2 where tenant_id = $1 returning groups',
@@ -60,10 +60,11 @@ export async function countGroups(db: Queryable, tenantId: string, added: number
   );
   if (groups > maxTenantGroups)
     throw new AppError('limit_reached', `A tenant has at most ${maxTenantGroups} groups.`);
-  // Chat has policies with the ids of groups that were there.
+  // Chat has their selections with the ids of groups that were there.
   await db.query(
     `insert into tenant.changes (tenant_id)
-     select $1 where exists (select from tenant.policies where tenant_id = $1 and selection ? 'groups')`,
+     select $1 where exists (select from tenant.policies where tenant_id = $1 and selection ? 'groups')
+       or exists (select from tenant.guardrails where tenant_id = $1 and selection ? 'groups')`,
     [tenantId],
   );
 }

@@ -1,0 +1,163 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ChangedCheck, CheckView, NewCheck } from '@gatehouse/contract/guardrail-checks';
+import {
+  defaultBehaviour,
+  guardedTexts,
+  maxExceptBytes,
+  maxGuardrailBytes,
+  refusalOf,
+  type Behaviour,
+} from '@gatehouse/contract/guardrail-rules';
+import type {
+  CreateGuardrail,
+  CreateOwnerGuardrail,
+  GuardrailDefinition,
+  PatchGuardrail,
+  PatchOwnerGuardrail,
+} from '@gatehouse/contract/guardrails';
+import type { PlainAuth, PlainAuthView } from '@gatehouse/contract/plain-auth';
+import { AppError } from '@gatehouse/kit/errors';
+import { isUuid } from '@gatehouse/kit/ids';
+import type { GuardrailSecrets } from '@gatehouse/secrets/guardrail-secrets';
+import { selectionOf, type Selection } from '../policies/selection.ts';
+import { maxGuardrailSecretBytes } from '../bounds.ts';
+
+/** The settings of a guardrail for its administrators. */
+export interface GuardrailSettings {
+  name: string;
+  selection: Selection;
+  definition: GuardrailDefinition;
+  enabled: boolean;
+  /** For a guardrail of the owner: the tenants for which it holds; null for all. Null for one of a tenant. */
+  tenants: readonly string[] | null;
+}
+
+export interface Guardrail extends GuardrailSettings {
+  id: string;
+  /** Null for a guardrail of the owner. */
+  tenantId: string | null;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+/** Settings with the credentials beside them: new ones, none, or those stored. */
+export interface WrittenGuardrail {
+  settings: GuardrailSettings;
+  secrets: GuardrailSecrets | 'unchanged' | null;
+}
+
+/** The settings of a new guardrail. Throws `invalid_value`. */
+export function newGuardrail(body: CreateGuardrail | CreateOwnerGuardrail): WrittenGuardrail {
+  const { name, select, enabled, ...definition } = body;
+  const { check, secrets } = splitCheck(body.check, null);
+  const defaults = defaultBehaviour({ check, action: body.action });
+  return checked({
+    settings: {
+      ...{ name, enabled, tenants: 'tenants' in body ? body.tenants : null },
+      selection: selectionOf(select),
+      definition: {
+        ...{ action: definition.action, except: definition.except, message: definition.message },
+        ...{ unreadable: definition.unreadable, timeout_ms: definition.timeout_ms, check },
+        on: inOrder(body.on ?? defaults.on),
+        on_error: body.on_error ?? defaults.on_error,
+        hold: body.hold ?? defaults.hold,
+      },
+    },
+    secrets,
+  });
+}
+
+/** The settings after a change. Throws `invalid_value`. */
+export function changedGuardrail(
+  current: GuardrailSettings,
+  body: PatchGuardrail | PatchOwnerGuardrail,
+): WrittenGuardrail {
+  const { definition, selection } = current;
+  const { check, secrets } =
+    body.check === undefined
+      ? { check: definition.check, secrets: 'unchanged' as const }
+      : splitCheck(body.check, definition.check);
+  const action = body.action ?? definition.action;
+  const [before, after] = [defaultBehaviour(definition), defaultBehaviour({ check, action })];
+  /** A member with its default has the default of the other check or action. */
+  const following = <Name extends keyof typeof after>(name: Name): (typeof after)[Name] =>
+    isDeepStrictEqual(definition[name], before[name]) ? after[name] : definition[name];
+  const tenants = 'tenants' in body ? body.tenants : undefined;
+  return checked({
+    settings: {
+      name: body.name ?? current.name,
+      enabled: body.enabled ?? current.enabled,
+      tenants: tenants === undefined ? current.tenants : tenants,
+      selection: selectionOf({ ...selection, ...body.select }),
+      definition: {
+        ...{ check, action },
+        except: body.except ?? definition.except,
+        message: body.message === undefined ? definition.message : body.message,
+        unreadable: body.unreadable ?? definition.unreadable,
+        timeout_ms: body.timeout_ms ?? definition.timeout_ms,
+        on: inOrder(body.on ?? following('on')),
+        on_error: body.on_error ?? following('on_error'),
+        hold: body.hold === undefined ? following('hold') : (body.hold ?? after.hold),
+      },
+    },
+    secrets,
+  });
+}
+
+/** A check as it is stored, and its credentials apart. `current`: the check in whose place it comes. */
+function splitCheck(
+  sent: NewCheck | ChangedCheck,
+  current: CheckView | null,
+): { check: CheckView; secrets: WrittenGuardrail['secrets'] } {
+  if (!('url' in sent)) return { check: sent, secrets: null };
+  const { auth } = sent;
+  if (auth !== undefined)
+    return { check: withAuth(sent, shownAuth(auth)), secrets: auth.type === 'none' ? null : auth };
+  if (current?.type !== sent.type || !('url' in current))
+    return { check: withAuth(sent, { type: 'none' }), secrets: null };
+  if (current.auth.type !== 'none' && URL.parse(current.url)?.origin !== URL.parse(sent.url)?.origin)
+    throw invalid('check.auth', 'must be sent again for another host');
+  return { check: withAuth(sent, current.auth), secrets: 'unchanged' };
+}
+
+function withAuth(check: Extract<ChangedCheck, { url: string }>, auth: PlainAuthView): CheckView {
+  return check.type === 'presidio' ? { ...check, auth } : { ...check, auth };
+}
+
+function shownAuth(auth: PlainAuth): PlainAuthView {
+  switch (auth.type) {
+    case 'none':
+      return auth;
+    case 'bearer':
+      return { type: auth.type, token_set: true };
+    case 'headers':
+      return { type: auth.type, headers: Object.keys(auth.headers).map((name) => ({ name, set: true })) };
+  }
+}
+
+function checked(written: WrittenGuardrail): WrittenGuardrail {
+  const { settings, secrets } = written;
+  const { name, definition } = settings;
+  if (isUuid(name)) throw invalid('name', 'must not have the form of an id');
+  const refusal = refusalOf(definition);
+  if (refusal !== null) throw invalid(refusal.param, refusal.reason);
+  if (bytesOf(definition.except) > maxExceptBytes)
+    throw invalid('except', `must have at most ${maxExceptBytes} bytes`);
+  if (bytesOf(definition) > maxGuardrailBytes)
+    throw invalid('check', `the guardrail must have at most ${maxGuardrailBytes} bytes`);
+  if (bytesOf(secrets) > maxGuardrailSecretBytes)
+    throw invalid('check.auth', `must have at most ${maxGuardrailSecretBytes} bytes`);
+  return written;
+}
+
+function inOrder(on: Behaviour['on']): GuardrailDefinition['on'] {
+  return guardedTexts.filter((text) => on.includes(text));
+}
+
+function bytesOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}
+
+function invalid(param: string, reason: string): AppError {
+  return new AppError('invalid_value', `Invalid value for ${param}: ${reason}.`, { param });
+}
