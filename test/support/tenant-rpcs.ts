@@ -43,6 +43,7 @@ export function tenantSettings(fields: Partial<GetTenantSettingsResponse> = {}):
     timezone: 'UTC',
     unleasedRequests: 0n,
     policies: [],
+    guardrails: [],
     hasUsers: false,
     hasSessionBudgets: false,
     actingUsers: 'any',

@@ -50,7 +50,7 @@ export function groupNameEntry(name: string): string {
 /** Bit `n` stands for the item with this index. */
 type IndexSet = bigint;
 
-/** The items that select a run. */
+/** Items selecting a run. */
 interface SelectedItems<Item> {
   /** Each with its index. */
   items: readonly { item: Item; index: number }[];
@@ -91,7 +91,7 @@ export class SelectionIndex<Item extends { select: Select }> {
     return (index) => hasBit(selected, index);
   }
 
-  /** The items that select a run if it calls the right models. */
+  /** Items selecting a run if it calls the right models. */
   matching(run: SelectedRun): SelectedItems<Item> {
     const valuesOf: Record<Exclude<SelectionField, 'groups' | 'models'>, readonly string[]> = {
       users: listOf(run.userId),

@@ -1,6 +1,6 @@
 import type { KeyRing } from './key-ring.ts';
 
-/** Credentials for the server that a guardrail asks: tenant stores them, and chat sends them. */
+/** Credentials for the server of a guardrail: tenant stores them, and chat sends them. */
 export type GuardrailSecrets =
   | { readonly type: 'bearer'; readonly token: string }
   | { readonly type: 'headers'; readonly headers: Readonly<Record<string, string>> };

@@ -7,7 +7,6 @@ import type { TenantConfig } from './config.ts';
 import { createDeletions } from './deletions/create-deletions.ts';
 import { createDeviceLogins } from './device-logins/create-device-logins.ts';
 import { createGround } from './ground.ts';
-import { createGuardrails } from './guardrails/create-guardrails.ts';
 import { createKeys } from './keys/create-keys.ts';
 import { createLimits } from './limits/create-limits.ts';
 import { createProviderKeys } from './provider-keys/create-provider-keys.ts';
@@ -45,7 +44,6 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
       audit,
       providerKeys,
       tenants,
-      createGuardrails(base),
       keys,
       users,
       createScim(base),

@@ -36,6 +36,7 @@ const settings = {
     retentionDays: 30,
     ownKeys: [],
     policies: null,
+    guardrails: null,
     hasUsers: false,
     hasSessionBudgets: false,
     actingUsers: 'any' as const,

@@ -52,6 +52,7 @@ const settings = {
   ...{
     ownKeys: [],
     policies: null,
+    guardrails: null,
     hasSessionBudgets: false,
     unleasedRequests: 0n,
     hasUsers: false,

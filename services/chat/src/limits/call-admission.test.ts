@@ -93,7 +93,7 @@ function setUp(
   const facts = { userId: 'ada', groups: [], agent: null, apiKeyId: 'k', sessionId: null, ownKey: false };
   const settings = {
     ...{ allowedModels: null, previewChars: 0, storesContent: false, retentionDays: 1, limited: [] },
-    ...{ keyLimited: [], unleasedRequests: 0n, ownKeys: [], policies: null },
+    ...{ keyLimited: [], unleasedRequests: 0n, ownKeys: [], policies: null, guardrails: null },
     ...{ hasSessionBudgets: false, hasUsers: false, actingUsers: 'any' as const },
   };
   const models = chain.map(modelOf);

@@ -66,7 +66,14 @@ function setUp() {
   all.push(limiter);
   const settings = {
     ...{ allowedModels: null, previewChars: 0, storesContent: false, retentionDays: 1, limited: [] },
-    ...{ keyLimited: [], unleasedRequests: 0n, ownKeys: [], policies: null, hasSessionBudgets: false },
+    ...{
+      keyLimited: [],
+      unleasedRequests: 0n,
+      ownKeys: [],
+      policies: null,
+      guardrails: null,
+      hasSessionBudgets: false,
+    },
     ...{ hasUsers: false, actingUsers: 'any' as const },
   };
   const facts = { userId: 'ada', groups: [], agent: null, apiKeyId: null, sessionId: 's', ownKey: false };

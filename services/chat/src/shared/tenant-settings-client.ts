@@ -14,6 +14,7 @@ import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import { CounterIds, PolicyIndex } from '@gatehouse/kit/policy-matching';
+import { GuardrailIndex } from '../policies/guardrail.ts';
 import { policyOf } from '../policies/policy.ts';
 import type { KeySettings, TenantProviderKey, TenantSettings } from './tenant-settings.ts';
 import type { Policy, Resource, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
@@ -85,7 +86,10 @@ export class TenantSettingsClient {
   }
 
   async #loadTenant(tenantId: string, context: SettingsContext): Promise<SentSettings<Known>> {
-    const request = { tenantId, omitLimitedKeys: true, withProviderKeys: true, withPolicies: true };
+    const request = {
+      ...{ tenantId, omitLimitedKeys: true },
+      ...{ withProviderKeys: true, withPolicies: true, withGuardrails: true },
+    };
     const response = await this.#peer.call('getTenantSettings', request, context);
     const { allowedModels, previewsEnabled, previewMaxChars, contentFull, retentionDays, limited, status } =
       response;
@@ -102,6 +106,7 @@ export class TenantSettingsClient {
         models: models.length === 0 ? null : new AllowedModels(models),
       })),
       policies: this.#policiesOf(tenantId, response.policies),
+      guardrails: response.guardrails.length === 0 ? null : new GuardrailIndex(response.guardrails),
       hasSessionBudgets: response.hasSessionBudgets,
       hasUsers: response.hasUsers,
       actingUsers: actingUsersOf(response.actingUsers),
@@ -142,13 +147,13 @@ function actingUsersOf(text: string): ActingUsers {
 }
 
 /**
- * Bytes in memory: a tenant may be allowed 1,000 models with ids of 256 characters, and has 100 keys and 40 policies at
- * most.
+ * Bytes in memory: a tenant may be allowed 1,000 models with ids of 256 characters, and has 100 keys, 40 policies and 40
+ * guardrails at most.
  */
 function sizeOf({ settings }: Known): number {
   const models = (settings.allowedModels?.entries ?? []).reduce((sum, id) => sum + 2 * id.length + 50, 0);
   const keys = settings.ownKeys.reduce((sum, key) => sum + keyBytes(key), 0);
-  return models + keys + (settings.policies?.bytes ?? 0);
+  return models + keys + (settings.policies?.bytes ?? 0) + (settings.guardrails?.bytes ?? 0);
 }
 
 function keyBytes({ sealed, models }: TenantProviderKey): number {

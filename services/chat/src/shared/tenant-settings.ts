@@ -1,6 +1,7 @@
 import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import type { ActingUsers } from '@gatehouse/contract/tenants';
 import type { PolicyIndex } from '@gatehouse/kit/policy-matching';
+import type { GuardrailIndex } from '../policies/guardrail.ts';
 import type { Policy } from '../policies/policy.ts';
 import type { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { maxStoredDays } from '../bounds.ts';
@@ -23,6 +24,8 @@ export interface TenantSettings {
   ownKeys: readonly TenantProviderKey[];
   /** Its policies, and those of the owner for it; null without any. */
   policies: PolicyIndex<Policy> | null;
+  /** Its guardrails, and those of the owner for it; null without any. */
+  guardrails: GuardrailIndex | null;
   /** Whether sessions of the tenant have budgets of their own. */
   hasSessionBudgets: boolean;
   /** Whether the tenant has a directory of users. */

@@ -93,6 +93,7 @@ async function prepared({
         unleasedRequests: 0n,
         ownKeys: [],
         policies: null,
+        guardrails: null,
         hasUsers: false,
         hasSessionBudgets: false,
         actingUsers: 'any' as const,

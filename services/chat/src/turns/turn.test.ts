@@ -162,6 +162,7 @@ async function setUp(
       unleasedRequests: 0n,
       ownKeys: [],
       policies: null,
+      guardrails: null,
       hasUsers: false,
       hasSessionBudgets: false,
       actingUsers: 'any' as const,

@@ -24,7 +24,7 @@ export interface GuardrailName {
   idOrName: string;
 }
 
-/** The columns of a guardrail that a client writes, with sealed credentials. */
+/** The columns of a guardrail written by clients, with sealed credentials. */
 export interface GuardrailRow extends GuardrailSettings {
   secrets: Buffer | 'unchanged' | null;
 }

@@ -29,7 +29,7 @@ function showCommon({ id, name, definition, enabled, createdAt, updatedAt }: Gua
   };
 }
 
-/** The type of a check and the host or the model that gets the texts. */
+/** The type of a check and the recipient of the texts: its host or model. */
 function withoutDetails(check: CheckView): CheckView {
   switch (check.type) {
     case 'pii':

@@ -8,7 +8,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { nearestSentence } from '@gatehouse/kit/nearest-names';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 
-/** Throws `unknown_model` and `url_not_allowed` for a check that asks what the tenant can't reach; null for the owner. */
+/** Throws `unknown_model` and `url_not_allowed` for a check the tenant can't reach; null for the owner. */
 export type AssertReachable = (check: CheckView, tenantId: string | null, call: Call) => Promise<void>;
 
 /** Asks chat, which has the catalogue, and the guard of outgoing calls. */

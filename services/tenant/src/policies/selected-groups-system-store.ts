@@ -11,7 +11,7 @@ interface Selecting {
 }
 
 /**
- * Has selections name the groups that are there by their ids, which stay when they get other names. `pool` acts as
+ * Has selections name existing groups by their ids, which stay when they get other names. `pool` acts as
  * `tenant_system`.
  */
 export async function withGroupIds<Item extends Selecting>(

@@ -5,6 +5,7 @@ import type { GetTenantSettingsRequest, GetTenantSettingsResponse } from '@gateh
 import { maxLimitedKeys } from '../bounds.ts';
 import { limitOf, unleasedRequests } from '../limits/leases.ts';
 import { memoryLimitsOf } from '../limits/stored-limits.ts';
+import { showEnabledGuardrail, type EnabledGuardrail } from '../guardrails/enabled-guardrail.ts';
 import { showEnabledPolicy, type EnabledPolicy } from '../policies/enabled-policy.ts';
 import type { UsableProviderKey } from '../provider-keys/provider-key-system-store.ts';
 import { limitedOf } from '../limits/wire-resources.ts';
@@ -16,11 +17,15 @@ export type FindProviderKeys = (tenantId: string) => Promise<readonly UsableProv
 /** The enabled policies for a tenant. */
 export type FindPolicies = (tenantId: string) => Promise<readonly EnabledPolicy[]>;
 
+/** The enabled guardrails for a tenant. */
+export type FindGuardrails = (tenantId: string) => Promise<readonly EnabledGuardrail[]>;
+
 export interface SettingsDependencies {
   find: (tenantId: string) => Promise<StoredSettings | null>;
   findLimitedKeys: (tenantId: string, keys: { id: string | null; max: number }) => Promise<LimitedKey[]>;
   findProviderKeys: FindProviderKeys;
   findPolicies: FindPolicies;
+  findGuardrails: FindGuardrails;
 }
 
 /** Returns a tenant's settings for other services. */
@@ -29,10 +34,12 @@ export function getTenantSettings({
   findLimitedKeys,
   findProviderKeys,
   findPolicies,
+  findGuardrails,
 }: SettingsDependencies): Rpc<GetTenantSettingsRequest, GetTenantSettingsResponse> {
   return {
     callers: ['chat', 'analytics', 'memory', 'webhook'],
-    handle: async ({ tenantId, omitLimitedKeys, apiKeyId, withProviderKeys, withPolicies }, { caller }) => {
+    handle: async (request, { caller }) => {
+      const { tenantId, omitLimitedKeys, apiKeyId } = request;
       if (apiKeyId !== undefined && !isUuid(apiKeyId))
         throw new AppError('invalid_value', 'Invalid value for api_key_id: must be a UUID.');
       const keys = { id: apiKeyId ?? null, max: omitLimitedKeys === true ? 0 : maxLimitedKeys };
@@ -50,10 +57,15 @@ export function getTenantSettings({
         timezone,
       } = stored;
       const limitedKeys = stored.someKeyLimited && keys.max > 0 ? await findLimitedKeys(stored.id, keys) : [];
-      const includesKeys = withProviderKeys === true && caller === 'chat' && stored.hasProviderKeys;
-      const providerKeys = includesKeys ? await findProviderKeys(stored.id) : [];
-      const includesPolicies = withPolicies === true && caller === 'chat' && stored.hasPolicies;
-      const policies = includesPolicies ? await findPolicies(stored.id) : [];
+      const forChat = (wanted: boolean | undefined, has: boolean): boolean =>
+        wanted === true && caller === 'chat' && has;
+      const providerKeys = forChat(request.withProviderKeys, stored.hasProviderKeys)
+        ? await findProviderKeys(stored.id)
+        : [];
+      const policies = forChat(request.withPolicies, stored.hasPolicies) ? await findPolicies(stored.id) : [];
+      const guardrails = forChat(request.withGuardrails, stored.hasGuardrails)
+        ? await findGuardrails(stored.id)
+        : [];
       const memory = memoryLimitsOf(memoryLimits);
       return {
         allowedModels: allowedModels === null ? undefined : { ids: [...allowedModels] },
@@ -82,6 +94,7 @@ export function getTenantSettings({
           ...{ id, provider, sealed, models: [...(models ?? [])], userId: userId ?? undefined },
         })),
         policies: policies.map(showEnabledPolicy),
+        guardrails: guardrails.map(showEnabledGuardrail),
       };
     },
   };

@@ -10,6 +10,8 @@ export interface StoredSettings extends Tenant {
   hasProviderKeys: boolean;
   /** Whether it has enabled policies, or the owner has one for it. */
   hasPolicies: boolean;
+  /** Whether it has enabled guardrails, or the owner has one for it. */
+  hasGuardrails: boolean;
   /** Whether it has users in its directory. */
   hasUsers: boolean;
   /** Whether sessions have budgets set by their requests. */
@@ -28,6 +30,8 @@ export function findSettings(known: Pool, tenantIds: readonly string[]): Promise
          exists (select from tenant.provider_keys p where p.tenant_id = t.id) as "hasProviderKeys",
          exists (select from tenant.policies o where o.enabled and (o.tenant_id = t.id
            or o.tenant_id is null and (o.tenants is null or t.id = any (o.tenants)))) as "hasPolicies",
+         exists (select from tenant.guardrails g where g.enabled and (g.tenant_id = t.id
+           or g.tenant_id is null and (g.tenants is null or t.id = any (g.tenants)))) as "hasGuardrails",
          exists (select from tenant.user_directories d where d.tenant_id = t.id) as "hasUsers",
          exists (
            select from tenant.policy_counters c where c.policy_id = $2 and c.tenant_id = t.id) as "hasSessionBudgets"

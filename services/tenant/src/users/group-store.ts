@@ -60,7 +60,7 @@ export async function countGroups(db: Queryable, tenantId: string, added: number
   );
   if (groups > maxTenantGroups)
     throw new AppError('limit_reached', `A tenant has at most ${maxTenantGroups} groups.`);
-  // Chat has their selections with the ids of groups that were there.
+  // Chat has their selections with the ids of groups existing then.
   await db.query(
     `insert into tenant.changes (tenant_id)
      select $1 where exists (select from tenant.policies where tenant_id = $1 and selection ? 'groups')

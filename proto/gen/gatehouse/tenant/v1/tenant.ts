@@ -239,7 +239,11 @@ export interface GetTenantSettingsRequest {
     | boolean
     | undefined;
   /** Set by chat, which needs `policies`; ignored from others. */
-  withPolicies?: boolean | undefined;
+  withPolicies?:
+    | boolean
+    | undefined;
+  /** Set by chat, which needs `guardrails`; ignored from others. */
+  withGuardrails?: boolean | undefined;
 }
 
 export interface GetTenantSettingsResponse {
@@ -293,6 +297,29 @@ export interface GetTenantSettingsResponse {
   actingUsers: string;
   /** Whether sessions have budgets set by their requests. False if sent by the previous release. */
   hasSessionBudgets: boolean;
+  /** The enabled guardrails of the tenant, and those of the owner that hold for it; at most 40. */
+  guardrails: Guardrail[];
+}
+
+/** A check of the texts of the runs that it selects. */
+export interface Guardrail {
+  /** A UUID. */
+  id: string;
+  /** One more with each change. */
+  version: number;
+  /** Begins with "owner:" for one of the owner. */
+  name: string;
+  /** As in Policy. */
+  users: string[];
+  groups: string[];
+  agents: string[];
+  apiKeys: string[];
+  models: string[];
+  fromOwner: boolean;
+  /** Its other members as JSON, as the API shows them. */
+  definition: string;
+  /** Credentials for the server that it asks, encrypted by `packages/secrets`; empty without. */
+  secrets: Buffer;
 }
 
 /** Limits and a budget of the runs that it selects. */
@@ -1696,6 +1723,7 @@ function createBaseGetTenantSettingsRequest(): GetTenantSettingsRequest {
     apiKeyId: undefined,
     withProviderKeys: undefined,
     withPolicies: undefined,
+    withGuardrails: undefined,
   };
 }
 
@@ -1715,6 +1743,9 @@ export const GetTenantSettingsRequest: MessageFns<GetTenantSettingsRequest> = {
     }
     if (message.withPolicies !== undefined) {
       writer.uint32(40).bool(message.withPolicies);
+    }
+    if (message.withGuardrails !== undefined) {
+      writer.uint32(48).bool(message.withGuardrails);
     }
     return writer;
   },
@@ -1772,6 +1803,14 @@ export const GetTenantSettingsRequest: MessageFns<GetTenantSettingsRequest> = {
             message.withPolicies = reader.bool();
             continue;
           }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.withGuardrails = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1804,6 +1843,7 @@ function createBaseGetTenantSettingsResponse(): GetTenantSettingsResponse {
     hasUsers: false,
     actingUsers: "",
     hasSessionBudgets: false,
+    guardrails: [],
   };
 }
 
@@ -1866,6 +1906,9 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
     }
     if (message.hasSessionBudgets !== false) {
       writer.uint32(176).bool(message.hasSessionBudgets);
+    }
+    for (const v of message.guardrails) {
+      Guardrail.encode(v!, writer.uint32(186).fork()).join();
     }
     return writer;
   },
@@ -2027,6 +2070,182 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
             }
 
             message.hasSessionBudgets = reader.bool();
+            continue;
+          }
+          case 23: {
+            if (tag !== 186) {
+              break;
+            }
+
+            message.guardrails.push(Guardrail.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGuardrail(): Guardrail {
+  return {
+    id: "",
+    version: 0,
+    name: "",
+    users: [],
+    groups: [],
+    agents: [],
+    apiKeys: [],
+    models: [],
+    fromOwner: false,
+    definition: "",
+    secrets: Buffer.alloc(0),
+  };
+}
+
+export const Guardrail: MessageFns<Guardrail> = {
+  encode(message: Guardrail, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.version !== 0) {
+      writer.uint32(16).int32(message.version);
+    }
+    if (message.name !== "") {
+      writer.uint32(26).string(message.name);
+    }
+    for (const v of message.users) {
+      writer.uint32(34).string(v!);
+    }
+    for (const v of message.groups) {
+      writer.uint32(42).string(v!);
+    }
+    for (const v of message.agents) {
+      writer.uint32(50).string(v!);
+    }
+    for (const v of message.apiKeys) {
+      writer.uint32(58).string(v!);
+    }
+    for (const v of message.models) {
+      writer.uint32(66).string(v!);
+    }
+    if (message.fromOwner !== false) {
+      writer.uint32(72).bool(message.fromOwner);
+    }
+    if (message.definition !== "") {
+      writer.uint32(82).string(message.definition);
+    }
+    if (message.secrets.length !== 0) {
+      writer.uint32(90).bytes(message.secrets);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Guardrail {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGuardrail();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.version = reader.int32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.users.push(reader.string());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.groups.push(reader.string());
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.agents.push(reader.string());
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.apiKeys.push(reader.string());
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.models.push(reader.string());
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.fromOwner = reader.bool();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.definition = reader.string();
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.secrets = Buffer.from(reader.bytes());
             continue;
           }
         }

@@ -1,0 +1,31 @@
+import type { Guardrail as GuardrailMessage } from '@gatehouse/proto/tenant/v1/tenant';
+import { shownName } from '../policies/enabled-policy.ts';
+import type { Selection } from '../policies/selection.ts';
+
+/** A guardrail as chat needs it. */
+export interface EnabledGuardrail {
+  id: string;
+  version: number;
+  /** The tenant for which it holds. */
+  tenantId: string;
+  fromOwner: boolean;
+  name: string;
+  /** Names and patterns by field, of groups entries of `groupEntry`; fields without any are absent. */
+  selection: Selection;
+  /** The JSON of a `guardrailDefinition`. */
+  definition: string;
+  /** Credentials for its server, sealed. */
+  secrets: Buffer | null;
+}
+
+/** A guardrail for chat, which enforces it. */
+export function showEnabledGuardrail(guardrail: EnabledGuardrail): GuardrailMessage {
+  const { id, version, fromOwner, selection, definition, secrets } = guardrail;
+  return {
+    ...{ id, version, name: shownName(guardrail), fromOwner },
+    ...{ users: selection.users ?? [], groups: selection.groups ?? [], agents: selection.agents ?? [] },
+    ...{ apiKeys: selection.api_keys ?? [], models: selection.models ?? [] },
+    definition,
+    secrets: secrets ?? Buffer.alloc(0),
+  };
+}
