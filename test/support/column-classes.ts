@@ -198,7 +198,7 @@ const analytics: Record<string, Table> = {
       trace_id span_id api_key_id agent_id request_model streamed started_at ended_at duration_ms
       time_to_first_token_ms provider model response_model input_tokens cached_input_tokens cache_write_tokens
       output_tokens reasoning_tokens tool_calls cost_pico priced usage_estimated error_type spans called
-      unpriced_models corrected own_key fold groups`,
+      unpriced_models corrected own_key fold groups guardrails`,
   },
   unpriced_models: { personal: 'user_id', neutral: `${groups} api_key_id unpriced_model` },
   usage: { personal: 'user_id session_id', neutral: `${groups} api_key_id ${rollup}` },

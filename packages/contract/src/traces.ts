@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { dialectNames } from './dialects.ts';
+import { guardedTexts, guardrailOutcomes } from './guardrail-results.ts';
 import {
   count,
   listOf,
@@ -99,6 +100,18 @@ export const trace = z.strictObject({
     .describe('Null without an agent, if it is deleted, and while the service that has its name is away'),
   user_id: z.string().nullable(),
   groups: z.array(z.string()).describe('The names of the groups that the user had when the run began'),
+  guardrails: z
+    .array(
+      z.strictObject({
+        name: z.string(),
+        on: z.enum(guardedTexts).describe('The kind of text that it checked'),
+        outcome: z.enum(guardrailOutcomes),
+        types: z.record(z.string(), count).describe('Matches by their type, of the ten types with the most'),
+        duration_ms: count,
+        cost_usd: usd,
+      }),
+    )
+    .describe('What its guardrails found, for each kind of text; no text is in it'),
   session_id: z.string().nullable(),
   api_key_id: uuid
     .nullable()
@@ -200,6 +213,7 @@ export const traceExample = {
   agent_key: null,
   user_id: 'ada',
   groups: ['Engineering'],
+  guardrails: [],
   session_id: 'order-4711',
   api_key_id: '0198c2a5-1f3e-7c64-9d3b-5a0f6f3b2c11',
   api_key_name: 'Web shop',

@@ -1,4 +1,5 @@
 import { dialectNames, runOperations } from '@gatehouse/contract/dialects';
+import { guardedTexts, guardrailOutcomes } from '@gatehouse/contract/guardrail-results';
 import { z } from 'zod';
 import { withData } from './cloud-event.ts';
 import { cutText } from './cut-text.ts';
@@ -39,10 +40,16 @@ export const textLimits = {
   tool_name: 64,
   tool_server: 64,
   price_version: 64,
+  guardrail: 128,
+  match_type: 64,
 } as const;
 
 /** The first of a run; `tool_calls` counts all. */
 export const maxToolSpans = 100;
+/** Results with a finding are the first. A tenant has 40, each on five kinds of text at most. */
+export const maxGuardrailResults = 100;
+/** The types of the matches of a guardrail with the most matches. */
+export const maxMatchTypes = 10;
 /** 11 models, each called 11 times: the catalogue allows 10 fallbacks and 10 retries. */
 export const maxSpans = 121;
 export const maxCallTokens = 1e13;
@@ -150,6 +157,18 @@ export const toolSpan = z.object({
 });
 export type ToolSpan = z.output<typeof toolSpan>;
 
+/** The findings of a guardrail in the texts of one kind. */
+export const guardrailResult = z.object({
+  name: text('guardrail'),
+  on: z.enum(guardedTexts),
+  outcome: z.enum(guardrailOutcomes),
+  /** Matches by their type. */
+  types: z.record(text('match_type'), count(maxInteger)),
+  duration_ms: count(maxInteger),
+  cost_pico: pico,
+});
+export type GuardrailResult = z.output<typeof guardrailResult>;
+
 /** The parts of a cost by what they pay for; those of 0 are absent. */
 export const costParts = z.object({
   input: pico.optional(),
@@ -207,6 +226,8 @@ export const runEndedData = z.object({
   spans: z.array(span).max(maxSpans),
   /** Absent for runs without any. */
   tools: z.array(toolSpan).max(maxToolSpans).optional(),
+  /** Absent for runs without guardrails. */
+  guardrails: z.array(guardrailResult).max(maxGuardrailResults).optional(),
 });
 export type RunEnded = z.output<typeof runEndedData>;
 

@@ -346,3 +346,16 @@ it('shows the groups that the user of a run had, of a running and of an ended on
   const { data } = await list(tenantId);
   expect(data.map((trace) => trace.groups)).toEqual([groups, groups, []]);
 });
+
+it('shows what the guardrails of a run found', async () => {
+  const tenantId = newId();
+  const found = { name: 'pii', on: 'user', outcome: 'masked', types: { email: 2 }, duration_ms: 3 } as const;
+  const guardrails = [{ ...found, cost_pico: '1500000' }];
+  await analytics.store(
+    makeStart({ tenant_id: tenantId, started_at: at(3) }),
+    makeEnd({ tenant_id: tenantId, started_at: at(2), guardrails }),
+    makeEnd({ tenant_id: tenantId, started_at: at(1) }),
+  );
+  const { data } = await list(tenantId);
+  expect(data.map((trace) => trace.guardrails)).toEqual([[], [{ ...found, cost_usd: '0.000001500000' }], []]);
+});

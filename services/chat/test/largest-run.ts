@@ -1,4 +1,10 @@
-import { maxGroups, maxSpans, maxToolSpans } from '@gatehouse/events/run-event';
+import {
+  maxGroups,
+  maxGuardrailResults,
+  maxMatchTypes,
+  maxSpans,
+  maxToolSpans,
+} from '@gatehouse/events/run-event';
 import { newId } from '@gatehouse/kit/ids';
 import type { Attempt, RunEnd, RunIdentity } from '../src/runs/run.ts';
 
@@ -83,6 +89,13 @@ export function largestRun(text: string): { identity: RunIdentity; end: RunEnd; 
       tools: Array.from({ length: maxToolSpans + 1 }, () => ({
         ...{ id: newId(), name: name('n'), server: name('s'), tool: text, outcome: name('o') },
         ...{ offsetMs: ms, durationMs: ms },
+      })),
+      guardrails: Array.from({ length: maxGuardrailResults + 1 }, () => ({
+        ...{ name: text, on: 'tool_result' as const, outcome: 'substituted' as const, durationMs: ms },
+        types: Object.fromEntries(
+          Array.from({ length: maxMatchTypes + 1 }, (_, index) => [`${index}${text}`, ms] as const),
+        ),
+        costPico: price.costPico,
       })),
     },
   };

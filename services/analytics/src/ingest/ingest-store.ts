@@ -9,7 +9,8 @@ import type { StoredSpan } from '../traces/stored-run.ts';
 const sentColumns = `operation, channel, dialect, client, request_id, trace_id, span_id, api_key_id, user_id, session_id, agent_id,
   request_model, streamed, input_preview, started_at, ended_at, duration_ms, time_to_first_token_ms, provider, model,
   response_model, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, tool_calls,
-  cost_pico, priced, usage_estimated, error_type, error_message, output_preview, spans, called, unpriced_models, own_key, groups`;
+  cost_pico, priced, usage_estimated, error_type, error_message, output_preview, spans, called, unpriced_models, own_key, groups,
+  guardrails`;
 /** The columns of `traces` set by these statements, besides the id, the tenant and the status. */
 export const columns = `${sentColumns}, fold`;
 
@@ -38,6 +39,7 @@ const endColumns = [
   'spans',
   'called',
   'unpriced_models',
+  'guardrails',
   'fold',
 ];
 
@@ -88,6 +90,7 @@ const inputTypes = {
   unpriced_models: 'text[]',
   own_key: 'boolean',
   groups: 'text[]',
+  guardrails: 'json',
 } as const;
 type InputColumn = keyof typeof inputTypes;
 type InputValue = string | number | boolean | null;
@@ -160,8 +163,10 @@ function valueOf(run: RunStarted | RunEnded, column: InputColumn): InputValue {
     }
     case 'groups':
       return run.groups === undefined ? null : arrayLiteral(run.groups);
+    case 'guardrails':
+      return ended?.guardrails === undefined ? null : JSON.stringify(ended.guardrails);
     default: {
-      const known: Partial<Omit<RunEnded, 'groups'>> = run;
+      const known: Partial<Omit<RunEnded, 'groups' | 'guardrails'>> = run;
       return known[column] ?? null;
     }
   }

@@ -13,7 +13,8 @@ const columns = `id, 'refused' as status, operation, channel, dialect, client, t
   0 as duration_ms, null::integer as time_to_first_token_ms, null::text as provider, null::text as response_model,
   0 as input_tokens, 0 as cached_input_tokens, 0 as output_tokens, 0 as reasoning_tokens, null::numeric as cost_pico,
   false as priced, false as usage_estimated, false as own_key, code as error_type, message as error_message,
-  null::text as output_preview, null::text[] as groups, null::json as spans`;
+  null::text as output_preview, null::text[] as groups, null::json as guardrails,
+  null::json as spans`;
 
 const listKey = `to_char(refused_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 const inPeriod = `tenant_id = $1 and refused_at >= $2 and refused_at < $3

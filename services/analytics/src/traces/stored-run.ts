@@ -1,5 +1,5 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
-import type { Recall, Span, ToolSpan } from '@gatehouse/events/run-event';
+import type { GuardrailResult, Recall, Span, ToolSpan } from '@gatehouse/events/run-event';
 
 /** A stored run. Bigints and exact amounts are text. */
 export interface TraceRow {
@@ -14,6 +14,8 @@ export interface TraceRow {
   user_id: string | null;
   /** Null without a group. */
   groups: string[] | null;
+  /** Null without any. */
+  guardrails: GuardrailResult[] | null;
   session_id: string | null;
   agent_id: string | null;
   request_model: string;

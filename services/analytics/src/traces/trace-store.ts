@@ -8,10 +8,16 @@ import type { Position } from './trace-cursor.ts';
 export const traceColumns = `id, status, operation, channel, dialect, client, trace_id, api_key_id, user_id, session_id, agent_id, request_model,
   input_preview, started_at, ended_at, duration_ms, time_to_first_token_ms, provider, response_model, input_tokens,
   cached_input_tokens, output_tokens, reasoning_tokens, cost_pico, priced, usage_estimated, own_key, error_type,
-  error_message, output_preview, groups`;
+  error_message, output_preview, groups, guardrails`;
 
 /** The possibly large columns, besides the spans. */
-export const largeColumns = ['input_preview', 'output_preview', 'error_message', 'groups::text'];
+export const largeColumns = [
+  'input_preview',
+  'output_preview',
+  'error_message',
+  'groups::text',
+  'guardrails::text',
+];
 
 export interface ChangeFilter {
   agentId: string | null;

@@ -16,6 +16,7 @@ const empty = {
     api_key_id: null,
     user_id: null,
     groups: null,
+    guardrails: null,
     session_id: null,
     agent_id: null,
   },

@@ -2,6 +2,7 @@ import type { Span as WireSpan, Trace } from '@gatehouse/contract/traces';
 import {
   recallSpanName,
   type CostParts,
+  type GuardrailResult,
   type Recall,
   type Span,
   type ToolSpan,
@@ -35,6 +36,7 @@ export function showTrace(row: TraceRow, { viewer, names, withSpans }: TraceView
     agent_key: (row.agent_id === null ? undefined : names.agents.get(row.agent_id)?.key) ?? null,
     user_id: row.user_id,
     groups: row.groups ?? [],
+    guardrails: (row.guardrails ?? []).map(showGuardrail),
     session_id: row.session_id,
     api_key_id: row.api_key_id,
     api_key_name: (row.api_key_id === null ? undefined : names.apiKeys.get(row.api_key_id)?.name) ?? null,
@@ -59,6 +61,10 @@ export function showTrace(row: TraceRow, { viewer, names, withSpans }: TraceView
     output_preview: previews ? row.output_preview : null,
     ...(withSpans && { spans: (row.spans ?? []).map((span) => showSpan(span, row)) }),
   };
+}
+
+function showGuardrail({ cost_pico: cost, ...result }: GuardrailResult): Trace['guardrails'][number] {
+  return { ...result, cost_usd: usdOf(BigInt(cost)) };
 }
 
 function showSpan(span: StoredSpan, row: TraceRow): WireSpan {

@@ -4,13 +4,16 @@ import {
   costParts,
   maxCallTokens,
   maxGroups,
+  maxGuardrailResults,
   maxInteger,
+  maxMatchTypes,
   maxRunTokens,
   maxSpans,
   maxToolSpans,
   runStartedData,
   textLimits,
   type CostParts as WireCostParts,
+  type GuardrailResult as WireGuardrailResult,
   type Recall,
   type RunEnded,
   type RunStarted,
@@ -25,6 +28,7 @@ import {
   type Attempt,
   type AttemptEnd,
   type AttemptStart,
+  type GuardrailResult,
   type RunEnd,
   type RunIdentity,
   type ToolSpan,
@@ -90,6 +94,7 @@ export function runEnding({ operation }: StartedRun, end: RunEnd, attempts: read
     priced: end.cost.priced,
     ...figures(end, maxRunTokens),
     spans: attempts.slice(0, maxSpans).map((attempt) => spanOf(attempt, operation)),
+    ...guardrailsOf(end),
     ...(end.tools.length > 0 && { tools: end.tools.slice(0, maxToolSpans).map(toolSpanOf) }),
   };
 }
@@ -131,6 +136,27 @@ function toolSpanOf({ id, name, server, tool, outcome, offsetMs, durationMs }: T
     outcome: cutName(outcome, textLimits.error_code),
     offset_ms: Math.min(offsetMs, maxInteger),
     duration_ms: Math.min(durationMs, maxInteger),
+  };
+}
+
+/** Absent for a run without guardrails. */
+function guardrailsOf({ guardrails = [] }: RunEnd): Pick<RunEnding, 'guardrails'> {
+  if (guardrails.length === 0) return {};
+  const results = guardrails.toSorted(
+    (a, b) => Number(a.outcome === 'passed') - Number(b.outcome === 'passed'),
+  );
+  return { guardrails: results.slice(0, maxGuardrailResults).map(guardrailResultOf) };
+}
+
+function guardrailResultOf(result: GuardrailResult): WireGuardrailResult {
+  const { name, on, outcome, types, durationMs, costPico } = result;
+  const sorted = Object.entries(types).toSorted(([, a], [, b]) => b - a);
+  const counts = sorted
+    .slice(0, maxMatchTypes)
+    .map(([type, matches]) => [cutName(type, textLimits.match_type), Math.min(matches, maxInteger)] as const);
+  return {
+    ...{ name: cutName(name, textLimits.guardrail), on, outcome, types: Object.fromEntries(counts) },
+    ...{ duration_ms: Math.min(Math.round(durationMs), maxInteger), cost_pico: String(costPico) },
   };
 }
 

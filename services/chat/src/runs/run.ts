@@ -1,4 +1,5 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
+import type { GuardedText, GuardrailOutcome } from '@gatehouse/contract/guardrail-results';
 import type { Recall } from '@gatehouse/events/run-event';
 import type { ClientName } from '@gatehouse/kit/client-name';
 import type { Operation } from '@gatehouse/dialects/dialect';
@@ -99,6 +100,19 @@ export interface RunEnd {
   errorMessage: string | null;
   outputPreview: string | null;
   tools: readonly ToolSpan[];
+  /** Absent for a run without guardrails. */
+  guardrails?: readonly GuardrailResult[];
+}
+
+/** The findings of a guardrail in the texts of one kind. */
+export interface GuardrailResult {
+  name: string;
+  on: GuardedText;
+  outcome: GuardrailOutcome;
+  /** Matches by their type. */
+  types: Record<string, number>;
+  durationMs: number;
+  costPico: bigint;
 }
 
 /** The outcome of a tool that the agent names and that doesn't exist: no call was made. */
