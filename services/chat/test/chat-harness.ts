@@ -15,6 +15,7 @@ import {
   TenantServiceService,
   type Ask,
   type GetTenantSettingsResponse,
+  type LeaseRequest,
   type Resource,
   type Settlement,
 } from '@gatehouse/proto/tenant/v1/tenant';
@@ -60,8 +61,9 @@ export class ChatHarness {
   /** How often limits of a key were asked for. */
   keyLimitCalls = 0;
   agentListCalls = 0;
-  /** The error with which the tenant service refuses leases. */
-  leaseRefusal: AppError | null = null;
+  /** The grants of the tenant service. */
+  leaseBy = async ({ asks, tenantId }: LeaseRequest) =>
+    Promise.resolve(grantsOf(asks, this.usedUp.has(tenantId) ? nothing : amply, this.windowStart));
   /** Asks for leases that the tenant service received. */
   readonly asks: Ask[] = [];
   windowStart = 1n;
@@ -311,11 +313,9 @@ export class ChatHarness {
       resolveUser: resolveUserOf(this.users),
       lease: {
         callers: ['chat'],
-        handle: ({ asks, tenantId }) => {
-          this.asks.push(...asks);
-          if (this.leaseRefusal !== null) return Promise.reject(this.leaseRefusal);
-          const grant = this.usedUp.has(tenantId) ? nothing : amply;
-          return Promise.resolve({ grants: grantsOf(asks, grant, this.windowStart) });
+        handle: async (request) => {
+          this.asks.push(...request.asks);
+          return { grants: await this.leaseBy(request) };
         },
       },
       noteProviderKeys: this.keyUses.rpc,

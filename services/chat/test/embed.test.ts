@@ -12,14 +12,16 @@ import { groupPolicy } from './counting-policy.ts';
 const agentId = newId();
 
 let harness: ChatHarness;
+let leaseBy: ChatHarness['leaseBy'];
 let memory: RpcClient<ChatServiceClient>;
 beforeAll(async () => {
   harness = await ChatHarness.start();
+  ({ leaseBy } = harness);
   memory = await harness.peer('memory');
 });
 afterEach(() => {
   harness.simulator.setFault(null);
-  harness.leaseRefusal = null;
+  harness.leaseBy = leaseBy;
 });
 afterAll(async () => harness.stop());
 
@@ -144,7 +146,7 @@ describe('Embed', () => {
     for (const code of ['rate_limit_exceeded', 'insufficient_quota'] as const) {
       const fresh = newId();
       harness.settings.set(fresh, { limited: [Resource.REQUESTS, Resource.BUDGET] });
-      harness.leaseRefusal = new AppError(code, 'no', { headers });
+      harness.leaseBy = () => Promise.reject(new AppError(code, 'no', { headers }));
       await expect(embed(fresh)).rejects.toMatchObject({ code, status: 429, headers });
       expect(await runsOf(fresh)).toEqual([]);
     }

@@ -41,9 +41,10 @@ describe('a tenant that the edge still believes to be active', () => {
   it('is refused when a lease is, before its settings are asked for again', async () => {
     const tenantId = newId();
     harness.settings.set(tenantId, { limited: [Resource.REQUESTS] });
-    harness.leaseRefusal = new AppError('tenant_suspended', suspended.message);
+    const { leaseBy } = harness;
+    harness.leaseBy = () => Promise.reject(new AppError('tenant_suspended', suspended.message));
     expect(await refusal(await complete(tenantId))).toEqual(suspended);
-    harness.leaseRefusal = null;
+    harness.leaseBy = leaseBy;
     expect((await complete(tenantId)).status).toBe(200);
   });
 

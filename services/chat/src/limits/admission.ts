@@ -91,6 +91,12 @@ export class Admission {
     return this.#slots.some((slot) => slot.limit === limit);
   }
 
+  /** The amount that it holds of a limit's present window: between two calls, the one that its calls have spent. */
+  heldOf(limit: LeasedLimit): bigint {
+    const taken = this.#reservations.flatMap((reservation) => reservation.taken);
+    return taken.reduce((sum, each) => (each.limit === limit ? sum + limit.heldBy(each) : sum), 0n);
+  }
+
   /** The `x-ratelimit-*` headers of its answer. */
   get headers(): Record<string, string> {
     const taken = [this.#slots, ...this.#reservations.map((reservation) => reservation.taken)].flat();

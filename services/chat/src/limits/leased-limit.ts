@@ -174,6 +174,11 @@ export class LeasedLimit {
     return { limit: this, amount, windowStart: this.#windowStart, generation, holderId: this.#holderId };
   }
 
+  /** The amount of `taken` in the present window. */
+  heldBy({ amount, generation }: Taken): bigint {
+    return generation === this.#generation ? amount : 0n;
+  }
+
   /** The request with `taken` is over and has used `spent`. A run's money stays held until it is settled. */
   spend(taken: Taken, spent: bigint): void {
     if (this.#leave(taken, spent)) this.#onChange(this);

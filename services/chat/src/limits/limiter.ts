@@ -269,6 +269,11 @@ class CallDemand implements RequestDemand {
   }
 
   /** See {@link RequestDemand}. */
+  spentOf(limit: LeasedLimit): bigint {
+    return this.#options.admission.heldOf(limit);
+  }
+
+  /** See {@link RequestDemand}. */
   lowered(left: (limit: LeasedLimit) => bigint): Need[] | null {
     const { amounts, leastTokens } = this.#options.call;
     const budgets = this.needs.filter(

@@ -11,6 +11,8 @@ export interface RequestDemand {
   readonly needs: readonly Need[];
   /** The largest demand within the remaining budgets; null without one. */
   lowered?(left: (limit: LeasedLimit) => bigint): readonly Need[] | null;
+  /** The amount of a limit spent by earlier calls of the request, which never becomes free for its next ones. */
+  spentOf?(limit: LeasedLimit): bigint;
   /** Whether the request is refused at once where this limit is short, since another model may be called. */
   isRefusedAt?(limit: LeasedLimit): boolean;
 }
@@ -133,14 +135,20 @@ export function askedLimits(
 }
 
 /** Whether budgets would do for the request as it came if nothing of them were reserved. */
-export function isWholeToCome({ needs }: RequestDemand): boolean {
-  return needs.every(({ limit, amount }) => limit.unspent === null || amount <= limit.unspent);
+export function isWholeToCome(demand: RequestDemand): boolean {
+  return demand.needs.every(({ limit, amount }) => amount <= (unspentFor(demand, limit) ?? amount));
+}
+
+/** The part of a budget that is free for a request, or reserved for others. Null where it is not known. */
+function unspentFor(demand: RequestDemand, limit: LeasedLimit): bigint | null {
+  const { unspent } = limit;
+  return unspent === null ? null : unspent - (demand.spentOf?.(limit) ?? 0n);
 }
 
 /** Whether only budgets are short, and would do for the request, or a cheaper call, if nothing were reserved. */
 export function areOnlyReserved(short: readonly Need[], demand: RequestDemand): boolean {
   if (short.some(({ limit }) => limit.unspent === null)) return false;
-  return isWholeToCome(demand) || Boolean(demand.lowered?.(({ unspent }) => unspent ?? maxPico));
+  return isWholeToCome(demand) || Boolean(demand.lowered?.((limit) => unspentFor(demand, limit) ?? maxPico));
 }
 
 /** The need to refuse a request by; absent if none is short. */
