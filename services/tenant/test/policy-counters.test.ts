@@ -137,7 +137,7 @@ describe('a counter of a policy', () => {
     ).toEqual([{ used: 1 }]);
   });
 
-  it('is charged in the window of the reservation, also when that is over', async () => {
+  it('is charged in the window of the reservation, also an ended one, and carries nothing over', async () => {
     const { tenant, policyId } = await setUp();
     const replica = new Replica(service);
     const ask = counter(policyId, 'ada');
@@ -155,14 +155,14 @@ describe('a counter of a policy', () => {
       remaining: 100n,
     });
     // The day ends.
-    await service.rows(`update tenant.policy_counters set window_end = now() where policy_id = $1`, [
-      policyId,
-    ]);
-    const next = await replica.leaseOne(tenant.id, { ...ask, needs: [600n] });
+    const over = 'update tenant.policy_counters set window_end = now() where policy_id = $1';
+    await service.rows(over, [policyId]);
+    await replica.settle([charge(900n)]);
+    const next = await replica.leaseOne(tenant.id, { ...ask, needs: [601n, 600n] });
     expect(next).toMatchObject({ granted: 600n, spent: 0n });
     expect(next.windowStart).toBeGreaterThan(grant.windowStart);
     await replica.settle([charge(100n)]);
-    expect((await rowsOf(policyId)).map(({ used }) => used)).toEqual([400, 0]);
+    expect((await rowsOf(policyId)).map(({ used }) => used)).toEqual([1_300, 0]);
   });
 
   it('of another tenant, or of a policy that is not there, is no limit', async () => {

@@ -28,6 +28,9 @@ const entra = (externalId: string, userName: string) => ({
   'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User': { department: 'Analysis' },
 });
 
+/** Entra ID adds it to each address if an admin asks for the shapes of the RFC. */
+const flag = '?aadOptscim062020';
+
 describe('Entra ID', () => {
   it('looks for a user, makes it and changes it, without its flag', async () => {
     expect(await scim.get('/Users?filter=userName+eq+%22ada%40corp.example%22')).toMatchObject({
@@ -85,8 +88,12 @@ describe('Entra ID', () => {
   });
 
   it('changes a user with its flag', async () => {
-    const { id } = await scim.add('Users', entra('oid-2', 'bo@corp.example'));
-    const answer = await scim.patch(`/Users/${id}`, {
+    const flagged = await scim.call('POST', `/Users${flag}`, entra('oid-2', 'bo@corp.example'));
+    const { id } = flagged.body;
+    expect(await scim.get(`/Users${flag}&filter=externalId+eq+%22oid-2%22`)).toMatchObject({
+      ...{ totalResults: 1, Resources: [{ id }] },
+    });
+    const answer = await scim.patch(`/Users/${id}${flag}`, {
       op: 'replace',
       value: {
         ...{ active: false, 'name.givenName': 'Bo', 'name.familyName': 'Berg' },
@@ -156,6 +163,18 @@ describe('Okta', () => {
     expect(await scim.user('di@corp.example')).toMatchObject({ blocked_by: ['scim'] });
     await scim.patch(`/Users/${made.id}`, { op: 'replace', value: { active: true } });
     expect(await scim.user('di@corp.example')).toMatchObject({ blocked_by: [] });
+  });
+
+  it('changes a userName without a second user', async () => {
+    const made = await scim.add('Users', okta('fay@corp.example', { externalId: '00u-fay' }));
+    const renamed = okta('fay.ray@corp.example', { externalId: '00u-fay' });
+    expect(await scim.call('PUT', `/Users/${made.id}`, renamed)).toMatchObject({
+      ...{ status: 200, body: { id: made.id, userName: 'fay.ray@corp.example' } },
+    });
+    expect(await scim.call('POST', '/Users', renamed)).toMatchObject({ status: 409 });
+    for (const name of ['fay@corp.example', 'fay.ray@corp.example', '00u-fay'])
+      expect(await scim.user(name)).toMatchObject({ user_id: '00u-fay' });
+    expect(await scim.found('Users', 'externalId eq "00u-fay"')).toMatchObject([{ id: made.id }]);
   });
 });
 

@@ -67,13 +67,17 @@ describe('async calls', () => {
     expect(webhooks.chat.runsOf('later')).toHaveLength(1);
   });
 
-  it('that fail for good say why; a repeat is a new call', async () => {
-    webhooks.chat.prepare('refused later', new AppError('agent_disabled', 'The agent is disabled.'));
-    const deliver = () =>
-      webhooks.deliver(endpoint, { body: { input: 'refused later', mode: 'async' }, id: 'async-refused' });
+  it.each([
+    ['agent_disabled', 'The agent is disabled.'],
+    ['run_stopped', 'The run was stopped.'],
+  ] as const)('that fail for good by %s say so, once; a repeat is a new call', async (code, message) => {
+    const input = `refused by ${code}`;
+    webhooks.chat.prepare(input, new AppError(code, message));
+    const deliver = () => webhooks.deliver(endpoint, { body: { input, mode: 'async' }, id: code });
     const { body } = await deliver();
     const { error } = await until(body.call_id, 'failed');
-    expect(error).toEqual({ code: 'agent_disabled', message: 'The agent is disabled.' });
+    expect(error).toEqual({ code, message });
+    expect(webhooks.chat.runsOf(input)).toHaveLength(1);
     expect((await deliver()).body.call_id).not.toBe(body.call_id);
   });
 });

@@ -102,6 +102,14 @@ describe('a message', () => {
     expect(await count('channel_messages')).toBe(0);
   });
 
+  it('whose run is stopped is answered by the sentence of a failure, and not asked again', async () => {
+    webhooks.chat.prepare('stopped', new AppError('run_stopped', 'The run was stopped.'));
+    await write(webhooks, channel, written('stopped'));
+    expect(await replies(1)).toEqual([(await getChannel()).replies.failure]);
+    const asked = webhooks.chat.runs.filter(({ delegation }) => delegation?.tenantId === tenant.id);
+    expect(asked).toHaveLength(1);
+  });
+
   it('adds no job to the one that waits through an outage, and is answered after it', async () => {
     const outage = new AppError('service_unavailable', 'Try again.');
     webhooks.chat.prepare('through an outage', outage, outage, outage);
