@@ -93,7 +93,7 @@ const tenant: Record<string, Table> = {
       removable_at session_budget`,
   },
   policy_overrides: {
-    personal: 'value note',
+    personal: 'value label note',
     neutral: 'policy_id tenant_id amounts until created_at updated_at',
   },
   provider_keys: {

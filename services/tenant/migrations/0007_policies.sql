@@ -53,6 +53,8 @@ create table tenant.policy_overrides (
   -- That of the policy: null for the owner's.
   tenant_id uuid,
   value text not null,
+  -- The name of a group as it was sent, for one missing in the directory. Null for other values.
+  label text,
   -- Absent members follow the policy; null is no limit.
   amounts jsonb not null,
   -- Without effect from then on; null for no end.

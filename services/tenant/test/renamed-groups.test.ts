@@ -138,7 +138,7 @@ describe('a renamed group', () => {
     expect(await values()).toEqual([['Revenue', '1.000000000000']]);
     expect((await policy()).overrides).toMatchObject({
       Revenue: { budget_usd: '2' },
-      others: { budget_usd: '7' },
+      Others: { budget_usd: '7' },
     });
     expect(Object.keys((await policy()).overrides)).toHaveLength(2);
     await eventually(() => {

@@ -129,7 +129,7 @@ describe('a policy', () => {
   it('has overrides and resets of users by their ids', async () => {
     const overrides = { 'ada@example.com': { note: 'a' }, 'group:Eng': {}, Bob: {} };
     const { body: policy } = await create({ per: 'user', overrides });
-    expect(Object.keys(policy.overrides).toSorted()).toEqual(['Bob', 'group:eng', 'u-7']);
+    expect(Object.keys(policy.overrides).toSorted()).toEqual(['Bob', 'group:Eng', 'u-7']);
     for (const name of names) {
       const path = `/v1/policies/${policy.id}/overrides/${encodeURIComponent(name)}`;
       expect((await call('PUT', path, { note: name })).status).toBe(200);

@@ -31,6 +31,7 @@ import {
   countsAgain,
   namesAreIds,
   namesIn,
+  newOverride,
   newSettings,
   overriddenValue,
   overridesOf,
@@ -219,7 +220,7 @@ function overrideHandlers(prefix: string, changes: Changes, holder: PolicyAudien
         const value = overriddenValue(policy, name, ids);
         checkOverride(policy, { ...call.body, value }, 'value');
         const before = await findOverride(db, policy.id, value);
-        await putOverrides(db, policy, { [value]: call.body });
+        await putOverrides(db, policy, { [value]: newOverride(policy, name, call.body) });
         await assertFewOverrides(db, policy.id);
         const body = showOverride(orNotFound(await findOverride(db, policy.id, value), what));
         const view = before === null ? null : showOverride(before);

@@ -1,9 +1,9 @@
-import { maxOverrides, type PolicyPer, type PutPolicyOverride } from '@gatehouse/contract/policies';
+import { maxOverrides, type PolicyPer } from '@gatehouse/contract/policies';
 import { AppError } from '@gatehouse/kit/errors';
 import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
 import type { Changed, Queryable } from '@gatehouse/pg/pool';
-import { groupPrefix, type Override, type Policy, type PolicySettings } from './policy.ts';
+import { groupPrefix, type NewOverride, type Override, type Policy, type PolicySettings } from './policy.ts';
 import type { PolicyWithOverrides } from './policy-views.ts';
 
 /**
@@ -166,17 +166,18 @@ export async function findOverride(db: Queryable, policyId: string, value: strin
 export async function putOverrides(
   db: Queryable,
   { id, tenantId }: Pick<Policy, 'id' | 'tenantId'>,
-  overrides: Readonly<Record<string, PutPolicyOverride>>,
+  overrides: Readonly<Record<string, NewOverride>>,
 ): Promise<void> {
   const entries = Object.entries(overrides);
   await db.query(
-    `insert into tenant.policy_overrides (policy_id, tenant_id, value, amounts, until, note)
-     select $1, $2, o.value, o.amounts, o.until, o.note
-     from unnest($3::text[], $4::jsonb[], $5::timestamptz[], $6::text[]) as o (value, amounts, until, note)
+    `insert into tenant.policy_overrides (policy_id, tenant_id, value, label, amounts, until, note)
+     select $1, $2, o.value, o.label, o.amounts, o.until, o.note
+     from unnest($3::text[], $4::text[], $5::jsonb[], $6::timestamptz[], $7::text[])
+       as o (value, label, amounts, until, note)
      on conflict (policy_id, value) do update
-       set amounts = excluded.amounts, until = excluded.until, note = excluded.note, updated_at = now()`,
+       set label = excluded.label, amounts = excluded.amounts, until = excluded.until, note = excluded.note, updated_at = now()`,
     [
-      ...[id, tenantId, entries.map(([value]) => value)],
+      ...[id, tenantId, entries.map(([value]) => value), entries.map(([, { label }]) => label)],
       entries.map(([, { budget_usd, limits }]) => JSON.stringify({ budget_usd, limits })),
       ...[entries.map(([, { until }]) => until), entries.map(([, { note }]) => note)],
     ],
@@ -238,7 +239,7 @@ const overrideColumns = `policy_id as "policyId", value, amounts, until, note`;
 
 /**
  * The policies with their overrides, without the last ones if all of them have too many. Groups in the directory have
- * their present names.
+ * their present names, others the ones sent.
  */
 export async function withOverrides(
   db: Queryable,
@@ -246,9 +247,10 @@ export async function withOverrides(
 ): Promise<PolicyWithOverrides[]> {
   if (policies.length === 0) return [];
   const rows = await db.all<OverrideRow>(
-    `select o.policy_id as "policyId", coalesce(named.prefix || g.name, o.value) as value, o.amounts, o.until, o.note
+    `select o.policy_id as "policyId", coalesce(named.prefix || g.name, o.label, o.value) as value, o.amounts, o.until,
+       o.note
      from (
-       select policy_id, tenant_id, value, amounts, until, note from tenant.policy_overrides
+       select policy_id, tenant_id, value, label, amounts, until, note from tenant.policy_overrides
        where policy_id = any ($1::uuid[]) order by policy_id desc, value limit $2
      ) as o cross join lateral (
        select case per when 'group' then '' when 'user' then '${groupPrefix}' end as prefix

@@ -48,6 +48,12 @@ export interface Override extends Pick<PutPolicyOverride, 'budget_usd' | 'limits
   until: Date | null;
 }
 
+/** An override to store. */
+export interface NewOverride extends PutPolicyOverride {
+  /** The name of a group as it was sent; null for other values. */
+  label: string | null;
+}
+
 /** The settings of a new policy. Throws `invalid_value`. */
 export function newSettings(body: CreatePolicy | CreateOwnerPolicy): PolicySettings {
   const { overrides: _, select, ...settings } = body;
@@ -155,16 +161,26 @@ export function overriddenValue(
     : users(value);
 }
 
+/** An override to store, from the name in the request. */
+export function newOverride(
+  { per }: Pick<PolicySettings, 'per'>,
+  name: string,
+  override: PutPolicyOverride,
+): NewOverride {
+  const isOfGroup = per === 'group' || (per === 'user' && name.startsWith(groupPrefix));
+  return { ...override, label: isOfGroup ? name : null };
+}
+
 /** Overrides by their values as they are stored. Throws `invalid_value` for one without meaning in the policy. */
 export function overridesOf(
   settings: Pick<PolicySettings, 'per' | 'enforce' | 'budget'>,
   overrides: Readonly<Record<string, PutPolicyOverride>>,
   ids: PolicyIds,
-): Record<string, PutPolicyOverride> {
+): Record<string, NewOverride> {
   const entries = Object.entries(overrides).map(([name, override]) => {
     const value = overriddenValue(settings, name, ids);
     checkOverride(settings, { ...override, value }, 'overrides');
-    return [value, override] as const;
+    return [value, newOverride(settings, name, override)] as const;
   });
   if (new Set(entries.map(([value]) => value)).size < entries.length)
     throw invalid('overrides', 'names a group, user or agent twice, by different names');

@@ -59,7 +59,7 @@ async function renameOverrides(
     [tenantId, from, to],
   );
   await db.query(
-    `with ${naming} update tenant.policy_overrides o set value = n.prefix || $3, updated_at = now() from naming n
+    `with ${naming} update tenant.policy_overrides o set value = n.prefix || $3, label = null, updated_at = now() from naming n
      where o.policy_id = n.id and o.value = n.prefix || $2`,
     [tenantId, from, to],
   );
