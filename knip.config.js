@@ -30,7 +30,7 @@ export default {
     },
     'packages/jobs': { entry: ['src/*.ts', 'test/doomed-worker.ts'] },
     'packages/sandbox': { entry: ['src/*.ts', 'test/tasks.ts'] },
-    'packages/guardrails': { entry: ['src/**/*.ts', 'test/measure.ts', 'test/measure-checks.ts'] },
+    'packages/guardrails': { entry: ['src/**/*.ts', 'test/measure.ts'] },
     'packages/dialects': { entry: ['src/*.ts', 'test/write-facts.ts'] },
     'packages/contract': { entry: ['src/*.ts', 'openapi/generate.ts'] },
     'services/*': {

@@ -3,23 +3,15 @@ import type { Automaton } from './automaton.ts';
 import { kind } from './character-kind.ts';
 import type { Coverage } from './coverage.ts';
 
-/** Takes what attempts find. */
-export interface Sink {
-  readonly coverage: Coverage;
-  prove(rule: number, start: number, end: number): void;
-}
-
 /**
  * Starts of possible matches in the middle of a text, each with its state, oldest first. If two reach the same state,
  * only the older one is followed: its matches contain those of the other. States bound the number of attempts.
  */
 export class Attempts {
   readonly #automaton: Automaton;
-  readonly #sink: Sink;
+  readonly #coverage: Coverage;
   #starts = new Float64Array(16);
   #states = new Uint16Array(16);
-  /** The longest match of each rule, for attempts with proved candidates. */
-  readonly #candidates: (Map<number, number> | undefined)[] = [];
   #count = 0;
   readonly #marks: Marks;
   #before: number = kind.bound;
@@ -27,15 +19,20 @@ export class Attempts {
   /** Classes of a letter and its compositions, by the letter. */
   readonly #composed = new Map<string, readonly number[]>();
 
-  constructor(automaton: Automaton, sink: Sink) {
+  constructor(automaton: Automaton, coverage: Coverage) {
     this.#automaton = automaton;
-    this.#sink = sink;
+    this.#coverage = coverage;
     this.#marks = marksOf(automaton);
   }
 
-  /** The oldest start; Infinity without an attempt. */
-  get oldest(): number {
-    return this.#count === 0 ? Infinity : (this.#starts[0] ?? Infinity);
+  /** The start of the oldest attempt with a possible match of a type; Infinity without one. */
+  oldestOf(type: number): number {
+    const { ahead, lists } = this.#automaton;
+    for (let i = 0; i < this.#count; i++) {
+      const state = this.#states[i] ?? 0;
+      if (lists[ahead[state] ?? 0]?.includes(type) === true) return this.#starts[i] ?? 0;
+    }
+    return Infinity;
   }
 
   /** Goes on with a text from place `base`. */
@@ -57,7 +54,7 @@ export class Attempts {
       if (this.#count > 0 || begun !== 0) {
         this.#marks.step = (this.#marks.step + 1) >>> 0;
         this.#step(index, at, at + size);
-        this.#follow(begun, at, at + size, undefined);
+        this.#follow(begun, at, at + size);
       }
       before = kindOf[index] ?? kind.other;
       i += size;
@@ -76,18 +73,14 @@ export class Attempts {
    * The first place where a match may still begin or continue; Infinity if no match may. `forms` are the possible forms
    * of the next character, at `pending`: empty without such a character, null if unknown.
    */
-  held(coverage: Coverage, forms: readonly string[] | null, pending: number): number {
+  held(forms: readonly string[] | null, pending: number): number {
     const classes = forms === null ? null : this.#classes(forms);
     let first = Infinity;
     for (let i = 0; i < this.#count; i++) {
       const start = this.#starts[i] ?? 0;
       if (start >= first) break;
       const state = this.#states[i] ?? 0;
-      // A candidate is in no match before it was proved.
-      if (this.#candidates[i] !== undefined) first = start;
-      else if (this.#survives(state, classes)) {
-        first = Math.min(first, this.#uncovered(coverage, state, start));
-      }
+      if (this.#survives(state, classes)) first = Math.min(first, this.#uncovered(state, start));
     }
     if (pending < first && (forms === null || forms.length > 0)) {
       const state = this.#automaton.starts[this.#before] ?? 0;
@@ -96,12 +89,12 @@ export class Attempts {
     return first;
   }
 
-  #uncovered(coverage: Coverage, state: number, start: number): number {
+  #uncovered(state: number, start: number): number {
     const { ahead, lists } = this.#automaton;
-    if (coverage.isEmpty) return start;
+    if (this.#coverage.isEmpty) return start;
     let first = Infinity;
-    for (const rule of lists[ahead[state] ?? 0] ?? []) {
-      first = Math.min(first, coverage.uncovered(rule, start));
+    for (const type of lists[ahead[state] ?? 0] ?? []) {
+      first = Math.min(first, this.#coverage.uncovered(type, start));
     }
     return first;
   }
@@ -126,7 +119,7 @@ export class Attempts {
   }
 
   #step(index: number, at: number, after: number): void {
-    const { next, late, classes, proved } = this.#automaton;
+    const { next, late, classes } = this.#automaton;
     const count = this.#count;
     this.#count = 0;
     for (let i = 0; i < count; i++) {
@@ -134,60 +127,31 @@ export class Attempts {
       const target = next[cell] ?? 0;
       const lateList = late === null ? 0 : (late[cell] ?? 0);
       // Most attempts end with the next character.
-      if (target === 0 && lateList === 0 && !proved) continue;
+      if (target === 0 && lateList === 0) continue;
       const start = this.#starts[i] ?? 0;
-      const candidates = proved ? this.#candidates[i] : undefined;
-      const known = lateList === 0 ? candidates : this.#match(lateList, start, at, candidates);
-      this.#follow(target, start, after, known);
+      if (lateList !== 0) this.#match(lateList, start, at);
+      if (target !== 0) this.#follow(target, start, after);
     }
   }
 
   /** Follows an attempt into its next state, or ends it. */
-  #follow(state: number, start: number, after: number, known: Map<number, number> | undefined): void {
-    const { matched, ahead, proved } = this.#automaton;
-    if (state === 0) {
-      if (known !== undefined) this.#prove(known, start);
-      return;
-    }
-    if (!proved) {
-      const { reached, step } = this.#marks;
-      if (reached[state] === step) return;
-      reached[state] = step;
-    }
+  #follow(state: number, start: number, after: number): void {
+    if (state === 0) return;
+    const { matched, ahead } = this.#automaton;
+    const { reached, step } = this.#marks;
+    if (reached[state] === step) return;
+    reached[state] = step;
     const list = matched[state] ?? 0;
-    const candidates = list === 0 ? known : this.#match(list, start, after, known);
-    if (ahead[state] === 0) {
-      if (candidates !== undefined) this.#prove(candidates, start);
-      return;
-    }
+    if (list !== 0) this.#match(list, start, after);
+    if (ahead[state] === 0) return;
     const slot = this.#count++;
     if (slot === this.#starts.length) this.#grow();
     this.#starts[slot] = start;
     this.#states[slot] = state;
-    if (proved) this.#candidates[slot] = candidates;
   }
 
-  /** Adds matches of a list of rules, or remembers them as candidates. */
-  #match(
-    list: number,
-    start: number,
-    end: number,
-    candidates: Map<number, number> | undefined,
-  ): Map<number, number> | undefined {
-    const { lists, proved } = this.#automaton;
-    const known = proved ? (candidates ?? new Map<number, number>()) : undefined;
-    for (const rule of lists[list] ?? []) {
-      if (known === undefined) this.#sink.coverage.add(rule, start, end);
-      else known.set(rule, end);
-    }
-    return known;
-  }
-
-  #prove(candidates: Map<number, number>, start: number): void {
-    for (const [rule, end] of candidates) {
-      // A covered text was proved with an earlier start.
-      if (this.#sink.coverage.uncovered(rule, start) < end) this.#sink.prove(rule, start, end);
-    }
+  #match(list: number, start: number, end: number): void {
+    for (const type of this.#automaton.lists[list] ?? []) this.#coverage.add(type, start, end);
   }
 
   #grow(): void {

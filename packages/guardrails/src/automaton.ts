@@ -1,5 +1,5 @@
 /**
- * A deterministic automaton for matches of its rules from one start. It consists of tables alone: another thread can
+ * A deterministic automaton for matches from one start. It consists of tables alone: another thread can
  * compile and send it.
  */
 export interface Automaton {
@@ -13,23 +13,25 @@ export interface Automaton {
   readonly starts: Uint16Array;
   /** The next state by state and class; 0 is the state without a match ahead. */
   readonly next: Uint16Array;
-  /** By state and class: the list of rules matched before the character of this class. Null: never. */
+  /** By state and class: the list of types matched before the character of this class. Null: never. */
   readonly late: Uint16Array | null;
-  /** By state: the list of rules matched up to here. */
+  /** By state: the list of types matched up to here. */
   readonly matched: Uint16Array;
-  /** By state: the list of rules with a possible match from here on. */
+  /** By state: the list of types with a possible match from here on. */
   readonly ahead: Uint16Array;
-  /** Lists of rules. The first is empty. */
+  /** Lists of types of matches. The first is empty. */
   readonly lists: readonly Uint16Array[];
-  /** Candidates of these rules are proved by functions. */
-  readonly proved: boolean;
 }
+
+/** Bytes of a short array beside its elements. */
+const listOverhead = 100;
 
 /** The size of the tables in bytes. */
 export function bytesOf(automaton: Automaton): number {
-  const { pages, leaves, next, late, matched, ahead } = automaton;
-  return [pages, leaves, next, late, matched, ahead].reduce(
+  const { pages, leaves, next, late, matched, ahead, lists } = automaton;
+  const tables = [pages, leaves, next, late, matched, ahead].reduce(
     (sum, table) => sum + (table?.byteLength ?? 0),
     0,
   );
+  return lists.reduce((sum, list) => sum + list.byteLength + listOverhead, tables);
 }

@@ -1,22 +1,14 @@
 import { compileRules } from './compile-rules.ts';
 import { regexRule, type Rule, RuleError, wordRule } from './rule.ts';
-import { type Match, type ScannedRules, scanSteps } from './scanner.ts';
+import { checkOfRules, matchesOf } from '../test/scans.ts';
 
-function refusal(...rules: Rule[]): { code: string; rule: number } | null {
+function refusal(...rules: Rule[]): { code: string; rule: number | null } | null {
   try {
     compileRules(rules);
     return null;
   } catch (error) {
     if (!(error instanceof RuleError)) throw error;
     return { code: error.code, rule: error.rule };
-  }
-}
-
-function scanText(checks: readonly ScannedRules[], text: string): Match[] {
-  const steps = scanSteps(checks, text);
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
   }
 }
 
@@ -46,11 +38,6 @@ describe('rules', () => {
     expect(refusal(regexRule(regex))).toBeNull();
   });
 
-  test('of candidates are bounded to their end', () => {
-    expect(refusal(regexRule('a+', { proved: true }))).toEqual({ code: 'pattern_unbounded', rule: 0 });
-    expect(refusal(regexRule('a{1,200}', { proved: true }))).toBeNull();
-  });
-
   test.each(['(', String.raw`(a)\1`, 'a(?=b)', '(?<=a)b', 'a{1001}', '(?:a{1000}){3}', '(?:a{100}){100}'])(
     'that RE2 lacks or that are too large are refused: %s',
     (regex) => {
@@ -66,26 +53,38 @@ describe('rules', () => {
     const rules = Array.from({ length: 8 }, (_, i) =>
       regexRule(`(?s)${String.fromCharCode(97 + i)}.{0,200}[x-z]{${2 + i}}${i}`),
     );
-    const automata = compileRules(rules);
-    expect(automata.length).toBeGreaterThan(1);
-    expect(scanText([{ automata }], 'h and then zzzzzzzzz7')).toEqual([
-      { check: 0, rule: 7, start: 0, end: 21 },
+    const check = checkOfRules(rules);
+    expect(check.automata.length).toBeGreaterThan(1);
+    expect(matchesOf([check], 'h and then zzzzzzzzz7')).toEqual([
+      { check: 0, type: '7', from: 0, until: 21 },
     ]);
   });
 
-  test('are tables that another thread can send', () => {
-    const automata = structuredClone(compileRules([wordRule('secret'), regexRule(String.raw`\bkey\b`)]));
-    expect(scanText([{ automata }], 'a key, a secret')).toMatchObject([{ rule: 1 }, { rule: 0 }]);
+  test('that need too much memory together are refused', () => {
+    const rules = Array.from({ length: 30 }, (_, i) => regexRule(`(?s)${i}a.{0,200}[x-z]{9}${i}`));
+    expect(refusal(...rules)).toEqual({ code: 'invalid_pattern', rule: null });
+  });
+
+  test('are tables that another process can send', () => {
+    const check = checkOfRules([wordRule('secret'), regexRule(String.raw`\bkey\b`)]);
+    expect(matchesOf([structuredClone(check)], 'a key, a secret')).toMatchObject([
+      { type: '1' },
+      { type: '0' },
+    ]);
   });
 
   test('match an empty text nowhere', () => {
-    expect(scanText([{ automata: compileRules([regexRule('a*'), regexRule('^$')]) }], 'baab')).toEqual([
-      { check: 0, rule: 0, start: 1, end: 3 },
-    ]);
+    const check = checkOfRules([regexRule('a*'), regexRule('^$')]);
+    expect(matchesOf([check], 'baab')).toEqual([{ check: 0, type: '0', from: 1, until: 3 }]);
   });
 
   test('in any case match what folds to the same letter', () => {
-    const automata = compileRules([wordRule('Kelvin'), wordRule('STRASSE'), wordRule('ΣΑΣ')]);
-    expect(scanText([{ automata }], '\u212aelvin stra\u017fse σας')).toHaveLength(3);
+    const check = checkOfRules([wordRule('Kelvin'), wordRule('STRASSE'), wordRule('ΣΑΣ')]);
+    expect(matchesOf([check], '\u212aelvin stra\u017fse σας')).toHaveLength(3);
+  });
+
+  test('are read in the form of texts', () => {
+    const check = checkOfRules([wordRule('e\u0301te\u0301'), regexRule('\uff11\u3000#')]);
+    expect(matchesOf([check], 'été 1 #')).toMatchObject([{ type: '0' }, { type: '1' }]);
   });
 });

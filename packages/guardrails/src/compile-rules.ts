@@ -1,4 +1,4 @@
-import type { Automaton } from './automaton.ts';
+import { type Automaton, bytesOf } from './automaton.ts';
 import { determinize } from './determinize.ts';
 import { programOf } from './program.ts';
 import { type Rule, RuleError } from './rule.ts';
@@ -6,32 +6,29 @@ import { type Rule, RuleError } from './rule.ts';
 /** A match is decided within so many characters of its start, and then after each of its longest parts. */
 export const decidedWithin = 256;
 
-/** More automata than these of one list of rules take too much time for each character. */
+/** The most bytes of all automata of one check: a process holds those of many tenants. */
+const maxBytes = 8 * 2 ** 20;
+
+/** More automata of one check take too much time for each character. */
 const maxAutomata = 8;
 
 /**
- * Compiles rules into as few automata as the bounds of one allow. Matches name the rules by index. It takes processor
- * time: run it apart from the event loop. Throws RuleError for a rule with invalid syntax, with too many states, or with
- * more than `decidedWithin` characters before a match is certain.
+ * Compiles rules into as few automata as the bounds of one allow. It takes processor time: run it apart from the event
+ * loop. Throws RuleError for a rule with invalid syntax, with too many states, or with more than `decidedWithin`
+ * characters before a match is certain.
  */
 export function compileRules(rules: readonly Rule[]): Automaton[] {
   for (const [index, rule] of rules.entries()) checkAlone(rule, index);
-  return [false, true].flatMap((proved) => {
-    const indexes = [...rules.keys()].filter((index) => rules[index]?.proved === proved);
-    const automata = indexes.length === 0 ? [] : automataOf(rules, indexes, proved);
-    if (automata.length > maxAutomata) {
-      throw new RuleError(
-        'invalid_pattern',
-        indexes.at(-1) ?? 0,
-        'the expressions together need too many states',
-      );
-    }
-    return automata;
-  });
+  const automata = rules.length === 0 ? [] : automataOf(rules);
+  const bytes = automata.reduce((sum, each) => sum + bytesOf(each), 0);
+  if (automata.length > maxAutomata || bytes > maxBytes) {
+    throw new RuleError('invalid_pattern', null, 'the patterns together need too many states');
+  }
+  return automata;
 }
 
 function checkAlone(rule: Rule, index: number): void {
-  const automaton = determinize(programOf([rule], [0]), rule.proved);
+  const automaton = determinize(programOf([rule], index));
   if (automaton === null) {
     throw new RuleError(
       'invalid_pattern',
@@ -49,11 +46,11 @@ function checkAlone(rule: Rule, index: number): void {
 }
 
 /** Splits rules in halves until each half's automaton is in its bounds; a single rule was checked. */
-function automataOf(rules: readonly Rule[], indexes: readonly number[], proved: boolean): Automaton[] {
-  const automaton = determinize(programOf(rules, indexes), proved);
+function automataOf(rules: readonly Rule[]): Automaton[] {
+  const automaton = determinize(programOf(rules));
   if (automaton !== null) return [automaton];
-  const half = indexes.length >> 1;
-  return [indexes.slice(0, half), indexes.slice(half)].flatMap((part) => automataOf(rules, part, proved));
+  const half = rules.length >> 1;
+  return [rules.slice(0, half), rules.slice(half)].flatMap(automataOf);
 }
 
 /** Whether every way through the automaton of one rule is shorter than the bound, or has a match on it. */
@@ -77,13 +74,12 @@ function isDecided(automaton: Automaton): boolean {
 }
 
 /** Next states reached without a match. */
-function undecidedEdges({ classes, next, late, matched, ahead, proved }: Automaton): number[][] {
+function undecidedEdges({ classes, next, late, matched, ahead }: Automaton): number[][] {
   return Array.from(matched, (_, state) => {
     const targets = new Set<number>();
     for (let cell = state * classes; cell < (state + 1) * classes; cell++) {
       const target = next[cell] ?? 0;
-      // The longest candidate is proved, whatever has matched before.
-      const hasMatch = !proved && ((late?.[cell] ?? 0) !== 0 || (matched[target] ?? 0) !== 0);
+      const hasMatch = (late?.[cell] ?? 0) !== 0 || (matched[target] ?? 0) !== 0;
       if (ahead[target] !== 0 && !hasMatch) targets.add(target);
     }
     return [...targets];

@@ -12,7 +12,7 @@ import type { Program } from './program.ts';
 /** Bounds of one automaton: `next` has a cell of two bytes by state and class. */
 export const automatonBounds = { states: 8192, cells: 1 << 20 } as const;
 
-/** Instructions waiting for a character, and matched rules. */
+/** Instructions waiting for a character, and matched types. */
 interface Closure {
   readonly waiting: readonly number[];
   readonly matched: readonly number[];
@@ -25,28 +25,26 @@ interface State extends Closure {
 }
 
 /** The deterministic automaton of a program (subset construction); null if it needs more than the bounds. */
-export function determinize(program: Program, proved: boolean): Automaton | null {
-  return new Determinizer(program, proved).run();
+export function determinize(program: Program): Automaton | null {
+  return new Determinizer(program).run();
 }
 
 class Determinizer {
   readonly #program: Program;
-  readonly #proved: boolean;
   readonly #alphabet: KnownAlphabet;
   readonly #width: number;
-  readonly #rules: number[];
+  readonly #types: number[];
   readonly #states: State[] = [];
   readonly #indexes = new Map<string, number>();
-  readonly #lists = new RuleLists();
+  readonly #lists = new TypeLists();
   readonly #next: Uint16Array[] = [];
   readonly #late: (Uint16Array | null)[] = [];
 
-  constructor(program: Program, proved: boolean) {
+  constructor(program: Program) {
     this.#program = program;
-    this.#proved = proved;
     this.#alphabet = knownAlphabet(program);
     this.#width = this.#alphabet.classes + 1;
-    this.#rules = rulesOf(program);
+    this.#types = typesOf(program);
     this.#index({ waiting: [], matched: [] }, kind.other, false);
   }
 
@@ -73,7 +71,7 @@ class Determinizer {
       const instruction = instructions[at];
       if (instruction === undefined) continue;
       if (instruction.kind === 'split') stack.push(...instruction.out);
-      else if (instruction.kind === 'match') matched.add(instruction.rule);
+      else if (instruction.kind === 'match') matched.add(instruction.type);
       else if (instruction.kind === 'set') waiting.add(at);
       else if (instruction.kind === 'condition') {
         if (holding === null) waiting.add(at);
@@ -156,7 +154,7 @@ class Determinizer {
     const next = joined(this.#next, width);
     const late = this.#late.some((each) => each !== null) ? joined(this.#late, width) : null;
     const matched = Uint16Array.from(this.#states, (state) => this.#lists.index(state.matched));
-    const ahead = Uint16Array.from(this.#rulesAhead(), (rules) => this.#lists.index(rules));
+    const ahead = Uint16Array.from(this.#typesAhead(), (types) => this.#lists.index(types));
     // States without a match, now or ahead, are dropped.
     for (const [cell, state] of next.entries()) {
       if (ahead[state] === 0 && matched[state] === 0) next[cell] = 0;
@@ -172,31 +170,30 @@ class Determinizer {
       matched,
       ahead,
       lists: this.#lists.all,
-      proved: this.#proved,
     };
   }
 
-  /** The rules ahead of each state, found backwards from the states where they match. */
-  #rulesAhead(): number[][] {
+  /** The types ahead of each state, found backwards from the states where they match. */
+  #typesAhead(): number[][] {
     const ahead = this.#states.map(() => new Set<number>());
     const before = this.#predecessors();
-    const queue: { state: number; rule: number }[] = [];
-    const reach = (state: number, rule: number): void => {
+    const queue: { state: number; type: number }[] = [];
+    const reach = (state: number, type: number): void => {
       const known = ahead[state];
-      if (known === undefined || known.has(rule)) return;
-      known.add(rule);
-      queue.push({ state, rule });
+      if (known === undefined || known.has(type)) return;
+      known.add(type);
+      queue.push({ state, type });
     };
     for (const [state, { matched }] of this.#states.entries()) {
-      for (const rule of matched) for (const each of before[state] ?? []) reach(each, rule);
+      for (const type of matched) for (const each of before[state] ?? []) reach(each, type);
       for (const list of new Set(this.#late[state] ?? [])) {
-        for (const rule of this.#lists.all[list] ?? []) reach(state, rule);
+        for (const type of this.#lists.all[list] ?? []) reach(state, type);
       }
     }
     for (let last = queue.pop(); last !== undefined; last = queue.pop()) {
-      for (const each of before[last.state] ?? []) reach(each, last.rule);
+      for (const each of before[last.state] ?? []) reach(each, last.type);
     }
-    return ahead.map((rules) => (rules.size === this.#rules.length ? this.#rules : sorted(rules)));
+    return ahead.map((types) => (types.size === this.#types.length ? this.#types : sorted(types)));
   }
 
   #predecessors(): Set<number>[] {
@@ -208,24 +205,24 @@ class Determinizer {
   }
 }
 
-/** Lists of rules, each once. */
-class RuleLists {
+/** Lists of types, each once. */
+class TypeLists {
   readonly all: Uint16Array[] = [new Uint16Array(0)];
   readonly #indexes = new Map<string, number>([['', 0]]);
 
-  index(rules: readonly number[]): number {
-    const key = rules.join(',');
+  index(types: readonly number[]): number {
+    const key = types.join(',');
     let index = this.#indexes.get(key);
     if (index === undefined) {
-      index = this.all.push(Uint16Array.from(rules)) - 1;
+      index = this.all.push(Uint16Array.from(types)) - 1;
       this.#indexes.set(key, index);
     }
     return index;
   }
 }
 
-function rulesOf({ instructions }: Program): number[] {
-  return sorted(instructions.flatMap((each) => (each.kind === 'match' ? [each.rule] : [])));
+function typesOf({ instructions }: Program): number[] {
+  return sorted(new Set(instructions.flatMap((each) => (each.kind === 'match' ? [each.type] : []))));
 }
 
 function kindAt(kindOf: Uint8Array, index: number): Kind {

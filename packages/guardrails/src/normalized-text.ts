@@ -1,3 +1,5 @@
+import { formsOf } from './composites.ts';
+
 /** Invisible characters: joiners, marks of direction, variation selectors. */
 const ignorable = /^\p{Default_Ignorable_Code_Point}$/u;
 /** Characters belonging to the previous one: marks, the vowels and finals of Hangul, and invisible ones. */
@@ -7,11 +9,8 @@ const space = /^\p{Zs}$/u;
 
 /** More of them are read apart from the character before. */
 const maxFollowers = 256;
-/** Characters below are read as they are. */
-const firstUnusual = 0xa0;
-
-const form = { unknown: 0, plain: 1, unusual: 2, follower: 3 } as const;
-type Form = (typeof form)[keyof typeof form];
+/** How a character is read, as bits. */
+const form = { known: 1, unusual: 2, follower: 4, joins: 8 } as const;
 
 /** A part of the text with another normalized form. */
 interface Change {
@@ -28,11 +27,13 @@ interface Change {
  * spaces of all widths as one. Knows the place in the text of each place in what it read.
  */
 export class NormalizedText {
-  /** The last character with its marks, which the next piece may change. */
+  /** The last character with its marks, if the next piece may change it. */
   pending = '';
   #scanned = 0;
   #followers = 0;
   #isUnusual = false;
+  /** Whether marks behind the last character belong to it. */
+  #joins = false;
   #length = 0;
   #read = 0;
   #changes: Change[] = [];
@@ -48,7 +49,15 @@ export class NormalizedText {
     return this.#read;
   }
 
-  /** Returns what can be read now, which is without the last character. */
+  /** The forms of the last character with marks: empty without one, null if unknown. */
+  get pendingForms(): readonly string[] | null {
+    const [character = ''] = this.pending;
+    if (character === '') return [];
+    const seen = plain(character);
+    return follower.test(character) || plain(this.pending) !== seen ? null : formsOf(seen);
+  }
+
+  /** Returns what can be read now: without the last character, if a mark may change it. */
   push(piece: string): string {
     return this.#readPart(piece, false);
   }
@@ -88,22 +97,31 @@ export class NormalizedText {
     let run = 0;
     let start = 0;
     let at = this.#scanned;
+    const readUntil = (end: number): void => {
+      if (!this.#isUnusual && this.#followers === 0) return;
+      out += this.#plainRun(text.slice(run, start)) + this.#segment(text.slice(start, end));
+      run = end;
+    };
     while (at < text.length) {
       const code = text.codePointAt(at) ?? 0;
       if (!isLast && code >= 0xd800 && code < 0xdc00 && at + 1 === text.length) break;
-      const here = code < firstUnusual ? form.plain : formOf(code);
-      if (here === form.follower && this.#followers < maxFollowers) {
+      const here = formOf(code);
+      if ((here & form.follower) !== 0 && this.#joins && this.#followers < maxFollowers) {
         this.#followers++;
       } else {
-        if (this.#isUnusual || this.#followers > 0) {
-          out += this.#plainRun(text.slice(run, start)) + this.#segment(text.slice(start, at));
-          run = at;
-        }
+        readUntil(at);
         start = at;
         this.#followers = 0;
-        this.#isUnusual = here !== form.plain;
+        this.#isUnusual = (here & form.unusual) !== 0;
+        this.#joins = (here & form.joins) !== 0;
       }
       at += code > 0xffff ? 2 : 1;
+    }
+    // No later character changes the last one. A half of one waits for the other.
+    if (!this.#joins && at === text.length) {
+      readUntil(at);
+      this.#isUnusual = false;
+      start = at;
     }
     out += this.#plainRun(text.slice(run, start));
     this.pending = text.slice(start);
@@ -141,17 +159,20 @@ export class NormalizedText {
 const forms = new Uint8Array(0x10000);
 
 /** How a character is read, remembered for those of the basic plane. */
-function formOf(code: number): Form {
-  const known = forms[code] as Form | undefined;
-  if (known !== undefined && known !== form.unknown) return known;
+function formOf(code: number): number {
+  const known = forms[code] ?? 0;
+  if (known !== 0) return known;
   const character = String.fromCodePoint(code);
-  const formHere = follower.test(character)
-    ? form.follower
-    : plain(character) === character
-      ? form.plain
-      : form.unusual;
-  if (code < forms.length) forms[code] = formHere;
-  return formHere;
+  const seen = plain(character);
+  const isFollower = follower.test(character);
+  const joins = isFollower ? seen !== '' : formsOf(seen)?.length !== 1;
+  const bits =
+    form.known |
+    (seen === character && !isFollower ? 0 : form.unusual) |
+    (isFollower ? form.follower : 0) |
+    (joins ? form.joins : 0);
+  if (code < forms.length) forms[code] = bits;
+  return bits;
 }
 
 /** A text in the form in which texts are read. */

@@ -19,7 +19,7 @@ export type Instruction =
   | { readonly kind: 'set'; readonly set: number; readonly out: number }
   | { readonly kind: 'split'; readonly out: readonly number[] }
   | { readonly kind: 'condition'; readonly bits: number; readonly out: number }
-  | { readonly kind: 'match'; readonly rule: number }
+  | { readonly kind: 'match'; readonly type: number }
   | { readonly kind: 'fail' };
 
 /** Rules as one nondeterministic automaton: Thompson's, by the parser and the compiler of RE2. */
@@ -57,13 +57,10 @@ interface CompiledInstruction {
 /** Larger expressions take too long to make deterministic. */
 const maxInstructions = 5000;
 
-/** Compiles rules by RE2's syntax. Throws RuleError for the first invalid or too large rule. */
-export function programOf(rules: readonly Rule[], indexes: readonly number[]): Program {
+/** Compiles rules by RE2's syntax. Throws RuleError for the first invalid or too large rule; `first` is the index of the first. */
+export function programOf(rules: readonly Rule[], first = 0): Program {
   const builder = new ProgramBuilder();
-  for (const index of indexes) {
-    const rule = rules[index];
-    if (rule !== undefined) builder.add(rule, index);
-  }
+  for (const [index, rule] of rules.entries()) builder.add(rule, first + index);
   return builder;
 }
 
@@ -102,7 +99,7 @@ class ProgramBuilder implements Program {
     for (const each of inst) this.instructions.push(this.#instruction(each, base, after));
     // The match of a rule with an edge is behind a condition.
     if (rule.edges.end) this.#push({ kind: 'condition', bits: condition.edgeAfter, out: after + 1 });
-    this.#push({ kind: 'match', rule: index });
+    this.#push({ kind: 'match', type: rule.type });
     this.starts.push(
       rule.edges.start
         ? this.#push({ kind: 'condition', bits: condition.edgeBefore, out: base + start })

@@ -1,12 +1,14 @@
-/** Expressions of one check. Matches name a rule by its index in the compiled list. */
+import { plain } from './normalized-text.ts';
+
+/** An expression of one check. */
 export interface Rule {
+  /** Matches are reported with this number, which several rules may share. */
+  readonly type: number;
   /** RE2 syntax. `^` and `$` are the bounds of one text. */
   readonly regex: string;
   readonly caseSensitive: boolean;
   /** The first and the last character of a match have no letter, mark, digit or underscore beside them. */
   readonly edges: Edges;
-  /** A function of the scanner proves candidates. The longest one from each start must be bounded. */
-  readonly proved: boolean;
   /** The text is held until its end: a match needs no bound. */
   readonly wholeText: boolean;
 }
@@ -20,10 +22,10 @@ export interface Edges {
 /** A rule without bounds of time, space or hold-back. */
 export class RuleError extends Error {
   readonly code: 'invalid_pattern' | 'pattern_unbounded';
-  /** The index of the rule. */
-  readonly rule: number;
+  /** The index of the rule; null for all together. */
+  readonly rule: number | null;
 
-  constructor(code: RuleError['code'], rule: number, message: string) {
+  constructor(code: RuleError['code'], rule: number | null, message: string) {
     super(message);
     this.code = code;
     this.rule = rule;
@@ -36,24 +38,25 @@ const withoutSpaces =
 const metacharacters = /[\\.+*?()|[\]{}^$]/g;
 
 /** A rule for a word or phrase: whole and in any case, or anywhere if its script has no spaces. */
-export function wordRule(word: string): Rule {
-  const characters = Array.from(word);
+export function wordRule(word: string, type = 0): Rule {
+  const seen = plain(word);
+  const characters = Array.from(seen);
   return {
-    regex: word.replace(metacharacters, '\\$&'),
+    type,
+    regex: seen.replace(metacharacters, '\\$&'),
     caseSensitive: false,
     edges: { start: hasEdge(characters.at(0)), end: hasEdge(characters.at(-1)) },
-    proved: false,
     wholeText: false,
   };
 }
 
-/** A rule for an expression in RE2 syntax, decided within the bound of streams. */
+/** A rule for an expression in RE2 syntax. Its characters are read in the form of texts. */
 export function regexRule(regex: string, options: Partial<Omit<Rule, 'regex'>> = {}): Rule {
   return {
-    regex,
+    type: 0,
+    regex: plain(regex),
     caseSensitive: true,
     edges: { start: false, end: false },
-    proved: false,
     wholeText: false,
     ...options,
   };

@@ -1,13 +1,17 @@
 /**
- * Prints the hold-back and the time of matching in pieces: 50 patterns, cards, IBANs, keys and JSON web tokens over a
- * corpus in which they find little. `node packages/guardrails/test/measure.ts`
+ * Prints the hold-back and the time of scans: 50 patterns and the built-in checks over texts in which they find little,
+ * and texts and patterns made to be slow. `node packages/guardrails/test/measure.ts`
  */
 import { readFileSync, readdirSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
+import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import { bytesOf } from '../src/automaton.ts';
-import { compileRules } from '../src/compile-rules.ts';
-import { regexRule, type Rule, wordRule } from '../src/rule.ts';
-import { type Proof, type ScannedRules, Scanner } from '../src/scanner.ts';
+import { piiShapes, piiTypes } from '../src/checks/pii.ts';
+import { secretShapes, secretTypes } from '../src/checks/secrets.ts';
+import { type CompiledCheck, shapesCheck } from '../src/compiled-check.ts';
+import { regexRule, wordRule } from '../src/rule.ts';
+import { TextScan } from '../src/text-scan.ts';
+import { checkOfRules, piecesOf } from './scans.ts';
 
 const words = [
   'project bluebird',
@@ -63,44 +67,6 @@ const regexes = [
   String.raw`\b[\w.+-]{1,64}@corp\.example\b`,
   String.raw`(?i)passport (no|number)[ .:]{1,3}[A-Z0-9]{7,9}`,
 ];
-const edges = { start: true, end: true };
-const candidates: [Rule, Proof][] = [
-  [regexRule(String.raw`\d(?:[ -]?\d){11,18}`, { edges, proved: true }), card],
-  [regexRule(String.raw`[A-Z]{2}\d{2}(?: ?[A-Z0-9]{1,4}){3,8}`, { edges, proved: true }), iban],
-];
-const keys = [
-  regexRule('(?:AKIA|ASIA)[A-Z0-9]{16}', { edges }),
-  regexRule('gh[pousr]_[A-Za-z0-9]{36}[A-Za-z0-9]*', { edges: { start: true, end: false } }),
-  regexRule('sk-(?:proj-|ant-)?[A-Za-z0-9_-]{32}[A-Za-z0-9_-]*'),
-  regexRule('xox[abprs]-[0-9A-Za-z-]{20}[0-9A-Za-z-]*'),
-  regexRule('AIza[0-9A-Za-z_-]{35}'),
-  regexRule('glpat-[0-9A-Za-z_-]{20}'),
-  regexRule('-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[^-]*'),
-  regexRule(String.raw`eyJ[\w-]{10,200}\.eyJ[\w-]{5}[\w.-]*`),
-  regexRule(String.raw`[a-z]{2,12}://[^\s:/@]{1,40}:[^\s:/@]{3,60}@[\w.-]{1,60}`),
-];
-
-function card(candidate: string): { start: number; end: number }[] {
-  const number = candidate.replace(/\D/g, '');
-  if (!/^(?:4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|3[47]\d{13}|6\d{15})$/.test(number)) return [];
-  const digits = number.split('').map(Number);
-  const sum = digits.toReversed().reduce((total, digit, i) => {
-    const doubled = i % 2 === 1 ? digit * 2 : digit;
-    return total + (doubled > 9 ? doubled - 9 : doubled);
-  }, 0);
-  return sum % 10 === 0 ? [{ start: 0, end: candidate.length }] : [];
-}
-
-function iban(candidate: string): { start: number; end: number }[] {
-  const text = candidate.replaceAll(' ', '');
-  const moved = text.slice(4) + text.slice(0, 4);
-  let rest = 0;
-  for (const each of moved) {
-    for (const digit of String(Number.parseInt(each, 36))) rest = (rest * 10 + Number(digit)) % 97;
-  }
-  return rest === 1 ? [{ start: 0, end: candidate.length }] : [];
-}
-
 const root = new URL('../../../', import.meta.url);
 const markdown = (folder: string): string =>
   readdirSync(new URL(folder, root))
@@ -137,73 +103,133 @@ function quantile(values: Uint32Array, share: number): number {
 }
 
 /** Sizes of pieces, from 1 to 40, without a clock or chance. */
-function pieces(text: string): string[] {
-  const cut: string[] = [];
-  for (let at = 0, seed = 7; at < text.length;) {
-    seed = (seed * 1103515245 + 12345) % 2147483648;
-    const size = 1 + ((seed >> 8) % 40);
-    cut.push(text.slice(at, at + size));
-    at += size;
+const sizes = Array.from({ length: 997 }, (_, i) => 1 + ((i * 7919) % 40));
+
+/** A text scanned in pieces, a new scan for each eight thousand characters: the size of an answer. */
+function scanAll(
+  checks: readonly CompiledCheck[],
+  pieces: readonly string[],
+  note?: (held: number) => void,
+): void {
+  let scan = new TextScan(checks);
+  let length = 0;
+  for (const piece of pieces) {
+    length += piece.length;
+    const { cleared } = atOnce(scan.push(piece));
+    note?.(length - cleared);
+    if (length < 8000) continue;
+    atOnce(scan.end());
+    scan = new TextScan(checks);
+    length = 0;
   }
-  return cut;
+  atOnce(scan.end());
 }
 
-function measure(checks: readonly ScannedRules[], text: string): (string | number)[] {
-  const cut = pieces(text);
-  const held = new Uint32Array(cut.length);
-  let found = 0;
-  const run = (parts: readonly string[], note: boolean): number => {
+/** Microseconds of the processor for 1,000 characters, the least of three. */
+function timeOf(checks: readonly CompiledCheck[], pieces: readonly string[]): string {
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  const once = (): number => {
     const begun = process.cpuUsage();
-    // A stream of an answer is about a kilobyte or ten: a scanner for each eight thousand characters.
-    let scanner = new Scanner(checks);
-    let length = 0;
-    for (const [i, piece] of parts.entries()) {
-      length += piece.length;
-      const { cleared, matches } = scanner.push(piece);
-      if (note) held[i] = length - cleared;
-      if (note) found += matches.length;
-      if (length < 8000) continue;
-      scanner.end();
-      scanner = new Scanner(checks);
-      length = 0;
-    }
-    scanner.end();
-    return process.cpuUsage(begun).user / (text.length / 1000);
+    scanAll(checks, pieces);
+    return process.cpuUsage(begun).user / (length / 1000);
   };
-  run(cut, true);
-  const whole = Array.from({ length: Math.ceil(text.length / 1000) }, (_, i) =>
-    text.slice(i * 1000, (i + 1) * 1000),
-  );
-  const inPieces = Math.min(run(cut, false), run(cut, false), run(cut, false));
-  const inKilobytes = Math.min(run(whole, false), run(whole, false), run(whole, false));
-  return [
-    quantile(held, 0.5),
-    quantile(held, 0.99),
-    quantile(held, 1),
-    inPieces.toFixed(1),
-    inKilobytes.toFixed(1),
-    found,
-  ];
+  return Math.min(once(), once(), once()).toFixed(0);
 }
 
-const begun = performance.now();
-const patterns = compileRules([...words.map(wordRule), ...regexes.map((each) => regexRule(each))]);
-const compiledPatterns = performance.now() - begun;
-const built = compileRules([...candidates.map(([rule]) => rule), ...keys]);
-const compiledAll = performance.now() - begun;
-const checks: ScannedRules[] = [
-  { automata: patterns },
-  { automata: built, proofs: candidates.map(([, proof]) => proof) },
-];
+/** The longest step of a scan in milliseconds, in the fastest of three scans. */
+function longestStep(checks: readonly CompiledCheck[], text: string): string {
+  const once = (): number => {
+    const scan = new TextScan(checks);
+    let longest = 0;
+    for (const steps of [scan.push(text), scan.end()]) {
+      for (let done = false; !done;) {
+        const begun = performance.now();
+        done = steps.next().done === true;
+        longest = Math.max(longest, performance.now() - begun);
+      }
+    }
+    return longest;
+  };
+  return Math.min(once(), once(), once()).toFixed(1);
+}
+
+const begun = process.cpuUsage();
+const patterns = checkOfRules([
+  ...words.map((each) => wordRule(each)),
+  ...regexes.map((each) => regexRule(each)),
+]);
+const compiledIn = process.cpuUsage(begun).user / 1000;
+const states = patterns.automata.reduce((sum, each) => sum + each.matched.length, 0);
+const bytes = patterns.automata.reduce((sum, each) => sum + bytesOf(each), 0);
 console.log(
-  `50 patterns: ${patterns.length} automata, ${String(patterns.reduce((sum, each) => sum + each.matched.length, 0))} states, ${String(Math.round(patterns.reduce((sum, each) => sum + bytesOf(each), 0) / 1000))} kB, ${compiledPatterns.toFixed(0)} ms; built-in: ${built.length} automata, ${String(built.reduce((sum, each) => sum + each.matched.length, 0))} states, ${(compiledAll - compiledPatterns).toFixed(0)} ms`,
+  `50 patterns: ${patterns.automata.length} automata, ${states} states, ${Math.round(bytes / 1000)} kB, ${compiledIn.toFixed(0)} ms`,
 );
-console.log('corpus | held p50 | p99 | max | µs/kB in pieces of 1 to 40 | in pieces of 1,000 | matches');
-for (const [name, text] of Object.entries(corpora)) {
-  console.log([name, ...measure(checks, text)].join(' | '));
+const regions = ['US', 'VN'];
+const sets: Record<string, CompiledCheck[]> = {
+  patterns: [patterns],
+  'pii + secrets': [shapesCheck(piiShapes({}), []), shapesCheck(secretShapes(), [])],
+  'pii + secrets + patterns': [shapesCheck(piiShapes({}), []), shapesCheck(secretShapes(), []), patterns],
+  'all types': [
+    shapesCheck([...piiShapes({ types: piiTypes, regions }), ...secretShapes(secretTypes)], []),
+    patterns,
+  ],
+};
+console.log(
+  'checks | text | held p50 | p99 | max | µs for 1,000 in pieces of 1 to 40 | in pieces of 4 | of 1,000',
+);
+for (const [set, checks] of Object.entries(sets)) {
+  for (const [name, text] of Object.entries(corpora)) {
+    const held: number[] = [];
+    const small = piecesOf(text, sizes);
+    scanAll(checks, small, (each) => held.push(each));
+    const quantiles = [0.5, 0.99, 1].map((share) => quantile(Uint32Array.from(held), share));
+    const times = [small, piecesOf(text, [4]), piecesOf(text, [1000])].map((pieces) =>
+      timeOf(checks, pieces),
+    );
+    console.log([set, name, ...quantiles, ...times].join(' | '));
+  }
 }
 
-// The most starts followed at once, in as many automata as a check may have.
-const hostile = compileRules(Array.from({ length: 16 }, (_, i) => regexRule(`[a-z]{1,${250 - i}}${i}`)));
-const [, , , inPieces, inKilobytes] = measure([{ automata: hostile }], 'az'.repeat(5000));
-console.log(`hostile: ${hostile.length} automata | µs/kB ${inPieces} | ${inKilobytes}`);
+const attacks: Record<string, string> = {
+  digits: '4'.repeat(20_000),
+  'digit groups': '4 '.repeat(10_000),
+  'plus signs': '+1 '.repeat(7_000),
+  'phone groups': '+8 4 9 1 2 3 4 5 6 7 8 9 1 2 3 '.repeat(700),
+  'at signs': 'a@'.repeat(10_000),
+  domains: 'a@b.cc '.repeat(3_000),
+  prefixes: 'sk-'.repeat(7_000),
+  begins: '-----BEGIN PRIVATE KEY-----\n'.repeat(700),
+  schemes: 'http://a:'.repeat(2_200),
+  passwords: 'password='.repeat(2_200),
+  ibans: 'DE89 '.repeat(4_000),
+  marks: `e${'\u0301'.repeat(20_000)}`,
+  invisible: '\u200b'.repeat(20_000),
+  emoji: '👩‍💻'.repeat(4_000),
+  addresses: 'jane@acme.com '.repeat(1_500),
+  letters: 'az'.repeat(10_000),
+};
+const manyStarts = checkOfRules(Array.from({ length: 16 }, (_, i) => regexRule(`[a-z]{1,${250 - i}}${i}`)));
+const overlapping = checkOfRules(
+  Array.from({ length: 100 }, (_, i) => regexRule(`(?i)[a-z0-9@]{1,${i + 1}}`)),
+);
+const hostile: Record<string, CompiledCheck[]> = {
+  'all types, with exceptions': [
+    shapesCheck(
+      [...piiShapes({ types: piiTypes, regions }), ...secretShapes(secretTypes)],
+      ['*@acme.com', 'x'],
+    ),
+  ],
+  'many starts, 28 checks': Array.from({ length: 28 }, () => manyStarts),
+  'overlapping matches': [overlapping],
+};
+console.log(
+  'checks | text | longest step of 20,000 characters in ms | µs for 1,000 in pieces of 1 | of 1,000',
+);
+for (const [set, checks] of Object.entries(hostile)) {
+  for (const [name, text] of Object.entries(attacks)) {
+    const small = timeOf(checks, piecesOf(text.slice(0, 2_000), [1]));
+    console.log(
+      [set, name, longestStep(checks, text), small, timeOf(checks, piecesOf(text, [1000]))].join(' | '),
+    );
+  }
+}

@@ -1,13 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { piiShapes, piiTypes, type PiiType } from './pii.ts';
-import { findShapes } from './shape-scan.ts';
+import { shapesCheck } from '../compiled-check.ts';
+import { matchesOf, textsOfShapes } from '../../test/scans.ts';
 
 const regions = ['US', 'VN', 'DE', 'GB', 'FR'];
 
 /** The matched texts of one type. */
 function found(type: PiiType, text: string): string[] {
   const shapes = piiShapes({ types: [type], regions: type === 'phone' ? regions : [] });
-  return findShapes(shapes, text).map(({ start, end }) => text.slice(start, end));
+  return textsOfShapes(shapes, text);
 }
 
 /** Texts by type, with their matches. */
@@ -191,7 +192,8 @@ describe('the check for personal data', () => {
 
   it('finds international telephone numbers without regions', () => {
     const text = 'call +84 912 345 678 or 0912 345 679';
-    expect(findShapes(piiShapes({ types: ['phone'] }), text)).toEqual([{ type: 'phone', start: 5, end: 20 }]);
+    const check = shapesCheck(piiShapes({ types: ['phone'] }), []);
+    expect(matchesOf([check], text)).toEqual([{ check: 0, type: 'phone', from: 5, until: 20 }]);
   });
 
   it('throws for a region without telephone numbers', () => {

@@ -28,6 +28,9 @@ export const defaultPiiTypes = [
   'iban',
 ] as const satisfies readonly PiiType[];
 
+/** One for all checks without regions, which share its walk. */
+const internationalPhone = phone([]);
+
 /** Settings of the check for personal data. */
 export interface PiiSettings {
   types?: readonly PiiType[];
@@ -39,7 +42,7 @@ export interface PiiSettings {
 export function piiShapes({ types = defaultPiiTypes, regions = [] }: PiiSettings): Shape[] {
   const shapes: Record<PiiType, () => Shape> = {
     email: () => email,
-    phone: () => phone(regions.map((region) => countryOf(region))),
+    phone: () => (regions.length === 0 ? internationalPhone : phone(regions.map(countryOf))),
     credit_card: () => creditCard,
     iban: () => iban,
     ip_address: () => ipAddress,
@@ -47,6 +50,11 @@ export function piiShapes({ types = defaultPiiTypes, regions = [] }: PiiSettings
     vn_citizen_id: () => vnCitizenId,
   };
   return types.map((type) => shapes[type]());
+}
+
+/** Whether a country has national telephone numbers. */
+export function hasTelephones(region: string): boolean {
+  return isSupportedCountry(region);
 }
 
 function countryOf(region: string): CountryCode {

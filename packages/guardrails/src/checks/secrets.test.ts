@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { exampleJwt, exampleKeys, examplePrivateKey, randomText } from '../../test/example-secrets.ts';
-import { findShapes } from './shape-scan.ts';
+import { textsOfShapes } from '../../test/scans.ts';
 import { secretShapes, secretTypes, type SecretType } from './secrets.ts';
 
 /** The matched texts of one type. */
 function found(type: SecretType, text: string): string[] {
-  return findShapes(secretShapes([type]), text).map(({ start, end }) => text.slice(start, end));
+  return textsOfShapes(secretShapes([type]), text);
 }
 
 const ghp = `ghp_${randomText(36, 'base62')}`;
@@ -123,7 +123,7 @@ describe.each(secretTypes)('%s', (type) => {
 
 describe('the check for secrets', () => {
   it('finds values that are assigned only if it is set to', () => {
-    expect(findShapes(secretShapes(), `password = "${password}"`)).toEqual([]);
+    expect(textsOfShapes(secretShapes(), `password = "${password}"`)).toEqual([]);
   });
 
   it('removes the rest of a private key without a last line', () => {

@@ -1,37 +1,12 @@
 import fc from 'fast-check';
-import { compileRules } from './compile-rules.ts';
+import { checkOfRules, lastReports, matchesOf, piecesOf, stepsOf } from '../test/scans.ts';
 import { plain } from './normalized-text.ts';
 import { regexRule, type Rule, wordRule } from './rule.ts';
-import { type Match, type Proof, scanSteps, Scanner, type ScannedRules } from './scanner.ts';
-
-interface Pushed {
-  cleared: number;
-  length: number;
-  matches: readonly Match[];
-}
+import type { TextMatch } from './text-scan.ts';
 
 const runs = 300;
 
-/** The results of each piece, and of the end. */
-function pushAll(scanner: Scanner, pieces: readonly string[]): Pushed[] {
-  let length = 0;
-  const pushed = pieces.map((piece) => {
-    length += piece.length;
-    return { ...scanner.push(piece), length };
-  });
-  return [...pushed, { ...scanner.end(), length }];
-}
-
-/** The last report of each match. */
-function lastReports(pushed: readonly Pushed[]): [number, number, number][] {
-  const last = new Map<string, [number, number, number]>();
-  for (const { rule, start, end } of pushed.flatMap(({ matches }) => matches)) {
-    last.set(`${rule},${start}`, [rule, start, end]);
-  }
-  return [...last.values()].toSorted((a, b) => a[0] - b[0] || a[1] - b[1]);
-}
-
-/** All places that a rule matches, found by a matcher of its own, as spans. */
+/** All matches of rules, found by a matcher of its own, as spans. */
 function expected(rules: readonly Known[], text: string): [number, number, number][] {
   return rules.flatMap(({ rule, ends }, index) => {
     const spans: [number, number, number][] = [];
@@ -53,16 +28,6 @@ function expected(rules: readonly Known[], text: string): [number, number, numbe
 
 function isWord(character: string | undefined): boolean {
   return character !== undefined && /\w/.test(character);
-}
-
-function split(text: string, sizes: readonly number[]): string[] {
-  const pieces: string[] = [];
-  for (let at = 0, i = 0; at < text.length; i++) {
-    const size = sizes[i % sizes.length] ?? 1;
-    pieces.push(text.slice(at, at + size));
-    at += size;
-  }
-  return pieces;
 }
 
 /** The ends of all matches from a place. */
@@ -173,28 +138,26 @@ const rules: fc.Arbitrary<Known> = fc.oneof(
   })),
 );
 
-function scanText(checks: readonly ScannedRules[], text: string): Match[] {
-  const steps = scanSteps(checks, text);
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-  }
+/** Matches as rules with their spans. */
+function spansOf(matches: readonly TextMatch[]): [number, number, number][] {
+  return matches
+    .map(({ type, from, until }): [number, number, number] => [Number(type), from, until])
+    .toSorted((a, b) => a[0] - b[0] || a[1] - b[1]);
 }
 
-describe('a scanner', () => {
+describe('a scan for rules', () => {
   test('finds in pieces what backtracking finds in the whole text, and clears nothing before', () => {
     fc.assert(
       fc.property(fc.array(rules, { minLength: 1, maxLength: 4 }), texts, sizes, (list, text, cuts) => {
         const wanted = expected(list, text);
-        const scanner = new Scanner([{ automata: compileRules(list.map(({ rule }) => rule)) }]);
-        const pushed = pushAll(scanner, split(text, cuts));
-        expect(lastReports(pushed)).toEqual(wanted);
+        const steps = stepsOf([checkOfRules(list.map(({ rule }) => rule))], piecesOf(text, cuts));
+        expect(spansOf(lastReports(steps))).toEqual(wanted);
         let cleared = 0;
-        for (const [i, step] of pushed.entries()) {
+        for (const [i, step] of steps.entries()) {
           expect(step.cleared).toBeGreaterThanOrEqual(cleared);
           expect(step.cleared).toBeLessThanOrEqual(step.length);
           ({ cleared } = step);
-          const reported = lastReports(pushed.slice(0, i + 1));
+          const reported = spansOf(lastReports(steps.slice(0, i + 1)));
           for (const [rule, start, end] of wanted) {
             if (start >= cleared) continue;
             const known = reported.find((each) => each[0] === rule && each[1] === start);
@@ -215,7 +178,7 @@ describe('a scanner', () => {
       regexRule('[ế-ễ]x'),
       wordRule('密码'),
     ];
-    const automata = compileRules(list);
+    const checks = [checkOfRules(list)];
     const part = fc.constantFrom(
       'đỏ',
       'secret',
@@ -239,40 +202,26 @@ describe('a scanner', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(part, disguise), { maxLength: 12 }), sizes, (parts, cuts) => {
         const text = parts.map(([each, change]) => change(each)).join('');
-        const wanted = scanText([{ automata }], plain(text)).map(({ rule, start, end }) => [
-          rule,
-          plain(text).slice(start, end),
+        const seen = plain(text);
+        const wanted = matchesOf(checks, seen).map(({ type, from, until }) => [
+          type,
+          seen.slice(from, until),
         ]);
-        const pushed = pushAll(new Scanner([{ automata }]), split(text, cuts));
-        const found = lastReports(pushed).toSorted((a, b) => a[1] - b[1] || a[0] - b[0]);
-        expect(found.map(([rule, start, end]) => [rule, plain(text.slice(start, end))])).toEqual(wanted);
+        const found = lastReports(stepsOf(checks, piecesOf(text, cuts)));
+        expect(found.map(({ type, from, until }) => [type, plain(text.slice(from, until))])).toEqual(wanted);
       }),
       { numRuns: runs },
     );
   });
 
-  test('proves candidates, and looks for the next one behind the start of one that fails', () => {
-    const list = [
-      regexRule(String.raw`(?:\d ?){3,5}\d`, { edges: { start: true, end: true }, proved: true }),
-    ];
-    const sumIsTen: Proof = (candidate) => {
-      const found = /^(\d \d \d \d)(?: |$)/.exec(candidate);
-      const sum = (found?.[1] ?? '').split(' ').reduce((total, each) => total + Number(each), 0);
-      return sum === 10 ? [{ start: 0, end: 7 }] : [];
-    };
-    const text = 'x 9 1 2 3 4 9 9 y';
-    for (let size = 1; size <= text.length; size++) {
-      const scanner = new Scanner([{ automata: compileRules(list), proofs: [sumIsTen] }]);
-      expect(lastReports(pushAll(scanner, split(text, [size])))).toEqual([[0, 4, 11]]);
-    }
-  });
-
   test('clears a character as soon as no match can begin at it or before', () => {
-    const automata = compileRules([
-      wordRule('secret'),
-      regexRule(String.raw`key-\d{4}`, { edges: { start: true, end: false } }),
-    ]);
-    const cleared = (text: string): number => new Scanner([{ automata }]).push(text).cleared;
+    const checks = [
+      checkOfRules([
+        wordRule('secret'),
+        regexRule(String.raw`key-\d{4}`, { edges: { start: true, end: false } }),
+      ]),
+    ];
+    const cleared = (text: string): number => stepsOf(checks, [text])[0]?.cleared ?? -1;
     expect(cleared('the sec')).toBe(4);
     expect(cleared('the secx')).toBe(8);
     expect(cleared('the secretary')).toBe(13);
@@ -283,10 +232,13 @@ describe('a scanner', () => {
   });
 
   test('removes the rest of a long match without holding it', () => {
-    const scanner = new Scanner([{ automata: compileRules([regexRule('key-[a-z]{8}[a-z]*')]) }]);
-    expect(scanner.push('a key-abcdefgh')).toEqual({ cleared: 2, matches: [] });
-    expect(scanner.push('i')).toMatchObject({ cleared: 14, matches: [{ start: 2, end: 14 }] });
-    for (let i = 0; i < 1000; i++) scanner.push('a');
-    expect(scanner.push('.')).toMatchObject({ cleared: 1016, matches: [{ start: 2, end: 1015 }] });
+    const rest = Array.from({ length: 1000 }, () => 'a');
+    const steps = stepsOf(
+      [checkOfRules([regexRule('key-[a-z]{8}[a-z]*')])],
+      ['a key-abcdefgh', 'i', ...rest, '.'],
+    );
+    expect(steps[0]).toMatchObject({ cleared: 2, matches: [] });
+    expect(steps[1]).toMatchObject({ cleared: 14, matches: [{ from: 2, until: 14 }] });
+    expect(steps[1002]).toMatchObject({ cleared: 1016, matches: [{ from: 2, until: 1015 }] });
   });
 });

@@ -1,0 +1,160 @@
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
+import { Attempts } from './attempts.ts';
+import { longestContext, type Shape } from './checks/shape.ts';
+import type { CompiledCheck } from './compiled-check.ts';
+import { decidedWithin } from './compile-rules.ts';
+import { Coverage } from './coverage.ts';
+import { NormalizedText, plain } from './normalized-text.ts';
+import { ShapeWalk } from './shape-walk.ts';
+
+/** A part of a text covered by matches of one type, in UTF-16 units. */
+export interface TextMatch {
+  /** The index of the check. */
+  readonly check: number;
+  readonly type: string;
+  readonly from: number;
+  readonly until: number;
+}
+
+/** The result of a piece. */
+export interface ScannedPiece {
+  /** Each character before it is in a match reported so far, or in no match. */
+  readonly cleared: number;
+  /**
+   * New and longer matches with a start before `cleared`. One with the check, type and start of an earlier report is its
+   * rest: nothing else of a report changes.
+   */
+  readonly matches: readonly TextMatch[];
+}
+
+/** Longer pieces are scanned in parts of bounded time and memory. */
+const partLength = 512;
+
+/** Characters dropped at once: each time copies the rest. */
+const trimmedAt = 2_048;
+
+/** The state of one check. */
+interface ScannedCheck {
+  readonly types: readonly string[];
+  readonly coverage: Coverage;
+  readonly attempts: readonly Attempts[];
+  readonly walks: readonly { readonly walk: ShapeWalk; readonly type: number }[];
+  readonly oldestOf: (type: number) => number;
+}
+
+/**
+ * Finds the matches of all built-in checks of a run in one text, which arrives in pieces. Any pieces of a text have the
+ * matches of the whole. A match is decided within 256 characters from its start; its rest is reported as it arrives.
+ */
+export class TextScan {
+  readonly #normalized = new NormalizedText();
+  readonly #checks: readonly ScannedCheck[];
+  readonly #walks = new Map<Shape, ShapeWalk>();
+  readonly #hasExceptions: boolean;
+  /** The text in memory, in the form in which it is read: for shapes with their context, and for exceptions. */
+  #window = { text: '', base: 0 };
+
+  constructor(checks: readonly CompiledCheck[]) {
+    this.#checks = checks.map((check) => this.#scannedCheck(check));
+    this.#hasExceptions = checks.some(({ exceptions }) => exceptions !== null);
+  }
+
+  /** Scans the next piece of the text, in steps of about a millisecond. */
+  *push(piece: string): Steps<ScannedPiece> {
+    const matches = new Map<string, TextMatch>();
+    let cleared = 0;
+    for (let at = 0; at === 0 || at < piece.length; at += partLength) {
+      yield* this.#scan(this.#normalized.push(piece.slice(at, at + partLength)), false);
+      cleared = this.#report(matches, false);
+    }
+    return { cleared, matches: inOrder(matches) };
+  }
+
+  /** Ends the text: all of it is cleared. */
+  *end(): Steps<ScannedPiece> {
+    const matches = new Map<string, TextMatch>();
+    yield* this.#scan(this.#normalized.end(), true);
+    return { cleared: this.#report(matches, true), matches: inOrder(matches) };
+  }
+
+  #scannedCheck({ types, automata, shapes, exceptions }: CompiledCheck): ScannedCheck {
+    const coverage = new Coverage(exceptions);
+    const attempts = automata.map((automaton) => new Attempts(automaton, coverage));
+    const walks = shapes.map(({ shape, type }) => {
+      const walk = this.#walks.get(shape) ?? new ShapeWalk(shape);
+      this.#walks.set(shape, walk);
+      walk.users.push({ coverage, type });
+      return { walk, type };
+    });
+    const oldestOf = (type: number): number => {
+      const starts = attempts.map((each) => each.oldestOf(type));
+      return Math.min(...starts, ...walks.map((each) => (each.type === type ? each.walk.oldest : Infinity)));
+    };
+    return { types, coverage, attempts, walks, oldestOf };
+  }
+
+  *#scan(read: string, isEnd: boolean): Steps<void> {
+    if (read === '' && !isEnd) return;
+    const base = this.#normalized.read - read.length;
+    if (this.#walks.size > 0 || this.#hasExceptions) this.#window.text += read;
+    for (const walk of this.#walks.values()) walk.run(this.#window, isEnd);
+    for (const { attempts } of this.#checks) {
+      yield;
+      for (const each of attempts) {
+        each.run(read, base);
+        if (isEnd) each.end();
+      }
+    }
+  }
+
+  /** Notes decided matches, and returns how much of the text is cleared. */
+  #report(matches: Map<string, TextMatch>, isEnd: boolean): number {
+    const { read, length } = this.#normalized;
+    const undecided = isEnd ? Infinity : this.#undecided();
+    const held = Math.min(undecided, this.#firstException());
+    for (const [check, { types, coverage, oldestOf }] of this.#checks.entries()) {
+      if (coverage.isEmpty) continue;
+      for (const { type, from, until } of coverage.take(Math.min(held, read), oldestOf, this.#normalized)) {
+        matches.set(`${check},${type},${from}`, { check, type: types[type] ?? '', from, until });
+      }
+    }
+    const cleared = held === Infinity ? length : Math.min(this.#normalized.startOf(held), length);
+    this.#forget(Math.min(held, read));
+    return cleared;
+  }
+
+  /** The first place where a match may still begin or continue; Infinity if no match may. */
+  #undecided(): number {
+    const { pending, pendingForms, read } = this.#normalized;
+    let first = Infinity;
+    for (const { attempts } of this.#checks) {
+      for (const each of attempts) first = Math.min(first, each.held(pendingForms, read));
+    }
+    if (this.#walks.size === 0) return first;
+    if (pendingForms === null) first = Math.min(first, read);
+    const probe = pending === '' ? null : this.#window.text + plain(pending);
+    for (const walk of this.#walks.values()) first = Math.min(first, walk.held(this.#window, probe, read));
+    return first;
+  }
+
+  /** Drops exceptions; returns the first possible one. */
+  #firstException(): number {
+    if (!this.#hasExceptions) return Infinity;
+    const { text, base } = this.#window;
+    const textOf = (start: number, end: number): string => text.slice(start - base, end - base);
+    return Math.min(...this.#checks.map(({ coverage, oldestOf }) => coverage.except(oldestOf, textOf)));
+  }
+
+  /** Forgets what later reports don't need. */
+  #forget(before: number): void {
+    this.#normalized.forget(before);
+    const { text, base } = this.#window;
+    let needed = this.#normalized.read - (this.#hasExceptions ? decidedWithin : 0);
+    for (const walk of this.#walks.values()) needed = Math.min(needed, walk.needed - longestContext);
+    if (needed - base > trimmedAt) this.#window = { text: text.slice(needed - base), base: needed };
+  }
+}
+
+function inOrder(matches: ReadonlyMap<string, TextMatch>): TextMatch[] {
+  return [...matches.values()].toSorted((a, b) => a.from - b.from || a.check - b.check || a.until - b.until);
+}
