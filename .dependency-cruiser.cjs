@@ -25,6 +25,7 @@ const rooms = {
       'run-content',
       'reasoning',
       'tools',
+      'guardrails',
       'turns',
       'completions',
     ],

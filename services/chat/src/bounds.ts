@@ -319,6 +319,17 @@ export const mostContentOfTenant = { count: 1_000_000, bytes: 20 * 1024 * 1024 *
  */
 export const toolSpareMs = 5_000;
 
+/* Guardrails */
+/**
+ * Texts let pass by models of guardrails, about 40,000, and 5,000 of a tenant. Those of a tenant beyond its part, or of the tenant with the
+ * most, go first if unused for the longest time, and are asked about again.
+ */
+export const passedTextBytes = { maxBytes: 32 * 1024 * 1024, maxBytesPerTenant: 4 * 1024 * 1024 };
+/** Characters of texts labelled by a model in one call. A longer text is alone in its call. */
+export const labelledChars = 32_000;
+/** Calls for labels of one question at the same time. */
+export const labelledCalls = 4;
+
 /* Stored responses and alerts */
 /** Days for which responses, files and batches are stored at most, as OpenAI does. A tenant's retention may end before. */
 export const maxStoredDays = 30;
