@@ -4,7 +4,8 @@ import { elementsOf, objectMembers, type Member } from '../wire/json-members.ts'
 import { isParsable, memberRanges, wholeOf } from '../wire/json-parts.ts';
 import { openBrace, openBracket } from '@gatehouse/kit/json-bytes';
 import type { Additions, AnswerView, KeptNames } from '../dialect.ts';
-import { dataOf, eventOf, frameOf } from './events.ts';
+import { dataOf } from '../wire/sse-frames.ts';
+import { eventOf, frameOf } from './events.ts';
 
 interface ClientViewOptions extends Additions {
   /** Whether the client requested a stored response. */

@@ -69,15 +69,3 @@ export function mayEndBehind({ type, fields }: ResponseEvent): boolean {
   const { type: ended } = Object(fields['item'] ?? fields['part']) as Fields;
   return /^response\.(?!reasoning).*\.done$/.test(type) && !/^reasoning/.test(String(ended));
 }
-
-/** The place of the value in a frame's only line of data; null without a line, or for several. */
-export function dataOf(frame: Buffer): number | null {
-  const first = frame.subarray(0, field.length).equals(field) ? 0 : frame.indexOf(lineOfData) + 1;
-  if ((first === 0 && frame[0] !== field[0]) || frame.includes(lineOfData, first + 1)) return null;
-  const at = first + field.length;
-  return frame[at] === space ? at + 1 : at;
-}
-
-const field = Buffer.from('data:');
-const lineOfData = Buffer.from('\ndata:');
-const space = 0x20;

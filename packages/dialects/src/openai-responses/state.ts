@@ -6,10 +6,10 @@ import { applyChanges, applyEdits, removeFrom, type Changes, type Edit } from '.
 import { elementsOf, named, objectMembers, valueEnd, type Member } from '../wire/json-members.ts';
 import type { StateFormat } from '../state-format.ts';
 import { ClientView } from './client-view.ts';
-import { dataOf, eventOf, isEnd } from './events.ts';
+import { eventOf, isEnd } from './events.ts';
 import { isCompaction, isEmptyThought, sealedSummary, summaryMessage, triggerType } from './items.ts';
 import { streamFrames } from './response-mode.ts';
-import { frameData, frameEvent } from '../wire/sse-frames.ts';
+import { dataOf, frameData, frameEvent } from '../wire/sse-frames.ts';
 
 /** The input of a request with one: the last member of this name counts. */
 function inputIn(members: readonly Member[]): Member {

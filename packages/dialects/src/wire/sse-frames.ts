@@ -121,6 +121,18 @@ export function frameData(frame: Buffer): string | null {
   return lines.map((line) => line.slice(line[5] === ' ' ? 6 : 5)).join('\n');
 }
 
+/** The place of the value in a frame's only line of data; null without a line, or for several. */
+export function dataOf(frame: Buffer): number | null {
+  const first = frame.subarray(0, field.length).equals(field) ? 0 : frame.indexOf(lineOfData) + 1;
+  if ((first === 0 && frame[0] !== field[0]) || frame.includes(lineOfData, first + 1)) return null;
+  const at = first + field.length;
+  return frame[at] === space ? at + 1 : at;
+}
+
+const field = Buffer.from('data:');
+const lineOfData = Buffer.from('\ndata:');
+const space = 0x20;
+
 /** Whether a frame has data. */
 export function hasData(frame: Buffer): boolean {
   return frame.toString('latin1', 0, 5) === 'data:' || frame.includes('\ndata:') || frame.includes('\rdata:');
