@@ -11,6 +11,9 @@ export const maxChoices = 128;
 export const maxReadChoices = 256;
 /** An answer with more calls of tools fails. */
 export const maxCalls = 128;
+/** A checked answer with more texts fails, and so do arguments of a call with more of them. */
+export const maxStreamTexts = 8_192;
+export const maxArgumentTexts = 20_000;
 /** An answer put together of more text fails. */
 export const maxBuiltChars = 16 * 1024 * 1024;
 /** The same where what was put together is read once more, within 50 ms. */

@@ -2,6 +2,7 @@ import {
   atRoot,
   isSealed,
   reads,
+  type FrameRules,
   type Reading,
   type TextFormat,
   type TextPlace,
@@ -31,7 +32,8 @@ const request: TextRules = {
     ...reads('fixed', ['name', 'server_name', 'tool_name', 'mcp_server_name', 'toolset_name']),
     ...reads('schema', ['input_schema', 'schema']),
     ...reads('sealed', ['signature', 'encrypted_content', 'encrypted_index', 'encrypted_stdout']),
-    ...reads('data', ['file_id']),
+    // A citation names a file beside its text.
+    file_id: ({ memberName }) => (/^citations?$/.test(memberName) ? 'word' : 'data'),
     input: 'values',
     data: dataReading,
     url: (around) => (around.sign('type') === 'url' ? 'data' : 'text'),
@@ -60,6 +62,7 @@ const request: TextRules = {
   isSigned: (place) => place.sign('type') === 'thinking' && isSealed(place.sign('signature')),
   passesSigned: true,
   unsigned: '""',
+  unrepeated: 'null',
   isUnreadable,
 };
 
@@ -98,4 +101,31 @@ function isUnreadable(place: TextPlace): boolean {
   return place.memberName === 'mcp_servers' || place.memberName === 'plugins';
 }
 
-export const texts: TextFormat = { request, answer };
+/** The texts of events. */
+const frame: FrameRules = {
+  ...answer,
+  members: {
+    ...answer.members,
+    partial_json: 'text',
+    usage: ({ name, isRoot }) => (isRoot || name === 'message' ? 'identity' : 'text'),
+  },
+  names: new Set([...answer.names, 'message', 'index', 'content_block', 'delta', 'partial_json', 'citation']),
+  isSigned: (place) => answer.isSigned(place) || place.sign('type') === 'signature_delta',
+  channelOf: ({ place, member, key }) => {
+    const block = blockKey(place.root);
+    if (key.startsWith('content_block.')) return { key: block + key.slice('content_block'.length) };
+    if (member === 'partial_json') return { key: `${block}.input`, isJson: true, kindKey: `${block}.name` };
+    if (key.startsWith('delta.citation.')) return { key, isApart: true };
+    if (place.root.sign('type') === 'content_block_delta') return { key: block + key.slice('delta'.length) };
+    return { key: key.startsWith('message.') ? key.slice('message.'.length) : key };
+  },
+  endedKeys: (place) =>
+    place.isRoot && place.sign('type') === 'content_block_stop' ? blockKey(place) : null,
+  signedKeys: ({ root }) => [`${blockKey(root)}.thinking`],
+};
+
+function blockKey(root: TextPlace): string {
+  return `content[${root.sign('index')}]`;
+}
+
+export const texts: TextFormat = { request, answer, frame };

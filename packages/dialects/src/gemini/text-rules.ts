@@ -1,7 +1,9 @@
+import { hasFinished } from './stream.ts';
 import {
   atRoot,
   isSealed,
   reads,
+  type FrameRules,
   type TextFormat,
   type TextPlace,
   type TextRules,
@@ -27,7 +29,7 @@ const request: TextRules = {
       ...['languageCode', 'languageCodes', 'behavior', 'scheduling', 'toolType', 'taskType', 'serviceTier'],
       ...['startOffset', 'endOffset', 'environment', 'dynamicMode'],
     ]),
-    ...reads('fixed', ['name', 'allowedFunctionNames']),
+    ...reads('fixed', ['name', 'allowedFunctionNames', 'jsonPath']),
     ...reads('schema', [
       ...['parameters', 'parametersJsonSchema', 'responseSchema', 'responseJsonSchema', 'schema'],
       'responseFormatSchema',
@@ -64,6 +66,7 @@ const request: TextRules = {
   isSigned: (place) => place.sign('thought') === 'true' && isSealed(place.sign('thoughtSignature')),
   passesSigned: true,
   unsigned: '""',
+  unrepeated: 'null',
   isUnreadable,
   spelled: camelCase,
 };
@@ -71,6 +74,11 @@ const request: TextRules = {
 /** The texts of whole answers. */
 const answer: TextRules = {
   ...request,
+  citations: {
+    offsets: new Set(['startIndex', 'endIndex']),
+    unit: 'bytes',
+    textKey: (place) => `${candidateKey(place)}.content.parts[${place.sign('partIndex') || '0'}].text`,
+  },
   list: '',
   kind: 'answer',
   members: {
@@ -120,4 +128,33 @@ function camelCase(name: string): string {
     : name;
 }
 
-export const texts: TextFormat = { request, answer };
+function candidateKey({ key }: TextPlace): string {
+  return /^candidates\[\d+\]/.exec(key)?.[0] ?? '';
+}
+
+/** Members of a candidate, whole in one frame. */
+const wholeMembers = /^candidates\[\d+\]\.(?:groundingMetadata|citationMetadata|urlContextMetadata)\./;
+
+const partText = /^candidates\[\d+\]\.content\.parts\[\d+\]\.text$/;
+
+/** The texts of frames. A text goes on in the first part of the next frame. */
+const frame: FrameRules = {
+  ...answer,
+  citations: {
+    offsets: new Set(['startIndex', 'endIndex']),
+    unit: 'bytes',
+    textKey: (place) => `${candidateKey(place)}.text`,
+  },
+  channelOf: ({ place, key }) => {
+    if (partText.test(key))
+      return { key: `${candidateKey(place)}.${place.sign('thought') === 'true' ? 'thought' : 'text'}` };
+    return { key, isApart: wholeMembers.test(key) };
+  },
+  endedKeys: (place) =>
+    place.memberName === 'candidates' && hasFinished({ finishReason: place.sign('finishReason') })
+      ? place.key
+      : null,
+  signedKeys: (place) => [`${candidateKey(place)}.thought`],
+};
+
+export const texts: TextFormat = { request, answer, frame };

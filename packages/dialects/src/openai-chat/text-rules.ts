@@ -1,7 +1,9 @@
+import { hasFinished } from './chunks.ts';
 import {
   atRoot,
   isSealed,
   reads,
+  type FrameRules,
   type TextFormat,
   type TextPlace,
   type TextRules,
@@ -58,8 +60,12 @@ const request: TextRules = {
   // No reader of this API's form is known to verify it: the text would be a way around the checks.
   passesSigned: false,
   unsigned: 'null',
+  unrepeated: 'null',
   isUnreadable,
 };
+
+/** Offsets of a citation, in code points. */
+const offsets: ReadonlySet<string> = new Set(['start_index', 'end_index']);
 
 /** The texts of whole answers. */
 const answer: TextRules = {
@@ -74,6 +80,7 @@ const answer: TextRules = {
     data: ({ name }) => (name === 'audio' ? 'data' : 'text'),
   },
   names: new Set([...request.names, 'choices', 'message', 'delta', 'usage', 'error', 'created']),
+  citations: { offsets, unit: 'points', textKey: citedKey },
   kindOf: (_, member) => (member === 'tool_calls' || member === 'function_call' ? 'tool_call' : null),
   isUnreadable: () => false,
 };
@@ -102,4 +109,30 @@ function isUnreadable(place: TextPlace): boolean {
   return place.hasNumbers ? place.memberName === 'input' : hostedMembers.has(place.memberName);
 }
 
-export const texts: TextFormat = { request, answer };
+/** The member of an annotation in a message. */
+const annotations = '.annotations[';
+
+/** The key of the text cited by a place in the annotations of a message. */
+function citedKey({ key }: TextPlace): string {
+  return `${key.slice(0, Math.max(0, key.indexOf(annotations)))}.content`;
+}
+
+const inMessage = /^(choices\[\d+\])\.message\./;
+
+/** The texts of chunks. Some servers send a message in place of deltas, or again behind them. */
+const frame: FrameRules = {
+  ...answer,
+  members: { ...answer.members, arguments: 'text', obfuscation: 'word' },
+  padding: 'obfuscation',
+  channelOf: ({ member, key }) => ({
+    key,
+    ...(inMessage.test(key) && { repeated: key.replace(inMessage, '$1.delta.') }),
+    isApart: key.includes(annotations),
+    isJson: member === 'arguments',
+  }),
+  endedKeys: (place) =>
+    place.memberName === 'choices' && hasFinished(place.sign('finish_reason')) ? place.key : null,
+  signedKeys: (place) => ['text', 'thinking'].map((member) => place.keyOf(member)),
+};
+
+export const texts: TextFormat = { request, answer, frame };

@@ -6,6 +6,7 @@ import {
   type TextPlace,
   type TextRules,
 } from '../text-view/text-rules.ts';
+import { frameRules } from './frame-rules.ts';
 import { clientItems, isCall } from './items.ts';
 
 /** The texts of requests for responses. */
@@ -76,10 +77,19 @@ const request: TextRules = {
   isSigned: (place) => place.sign('type') === 'reasoning' && isSealed(place.sign('encrypted_content')),
   passesSigned: true,
   unsigned: 'null',
+  unrepeated: '[]',
   isUnreadable,
 };
 
-const citing: ReadonlySet<string> = new Set(['annotations', 'results']);
+const citing: ReadonlySet<string> = new Set(['annotations', 'annotation', 'results']);
+
+/** Members of an answer from its request. */
+const repeatedMembers = ['instructions', 'tools', 'tool_choice', 'text', 'prompt', 'usage'];
+
+/** All of them, with the identifying ones. */
+const clientMembers = [
+  ...[...repeatedMembers, 'metadata', 'user', 'safety_identifier', 'prompt_cache_key', 'client_metadata'],
+];
 
 /** The texts of whole answers. Instructions and tools in them are those of the request. */
 const answer: TextRules = {
@@ -90,14 +100,14 @@ const answer: TextRules = {
     ...request.members,
     ...reads('word', ['object']),
     logprobs: 'repeat',
-    ...Object.fromEntries(
-      ['instructions', 'tools', 'tool_choice', 'text', 'prompt', 'usage'].map((name) => [
-        name,
-        atRoot('identity'),
-      ]),
-    ),
+    ...Object.fromEntries(repeatedMembers.map((name) => [name, atRoot('identity')])),
   },
   names: new Set([...request.names, 'usage', 'error', 'incomplete_details', 'created_at']),
+  citations: {
+    offsets: new Set(['start_index', 'end_index']),
+    unit: 'points',
+    textKey: (place) => `${place.parent?.owner?.key ?? ''}.text`,
+  },
   kindOf: (place, member) => {
     if (place.memberName !== 'output' || place.owner?.isRoot !== true || place.isList) return null;
     const type = place.sign('type');
@@ -143,4 +153,4 @@ function isUnreadable(place: TextPlace): boolean {
   return place.memberName === 'tools' ? !clientTools.has(place.sign('type')) : place.memberName === 'plugins';
 }
 
-export const texts: TextFormat = { request, answer };
+export const texts: TextFormat = { request, answer, frame: frameRules(answer, clientMembers) };

@@ -18,7 +18,7 @@ const escapes: Readonly<Partial<Record<string, string>>> = {
   ...{ b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' },
 };
 
-/** Characters outside of strings that are no text. */
+/** Characters outside of strings, without a text. */
 const punctuation = /[\s{}[\]:,"]/;
 
 /** Deeper arguments are read as one text. */
@@ -31,7 +31,8 @@ const maxDepth = 200;
 export class ArgumentTexts {
   #state: State | null = null;
   #index = 0;
-  /** The escape that has begun. */
+  #isJson = false;
+  /** The unfinished escape. */
   #escape = '';
   #openFrom: number | null = null;
   /** The objects and lists around, by their opening brackets. */
@@ -40,9 +41,14 @@ export class ArgumentTexts {
   #awaitsName = false;
   #isName = false;
 
-  /** The place in the last piece of an escape that the next piece ends; null without one. */
+  /** The place in the last piece of an unfinished escape; null without one. */
   get openFrom(): number | null {
     return this.#openFrom;
+  }
+
+  /** Whether it has the form of JSON, in which texts are escaped. */
+  get isJson(): boolean {
+    return this.#isJson;
   }
 
   /** The texts of a piece, in their order. */
@@ -71,7 +77,8 @@ export class ArgumentTexts {
 
   #firstState(first: string): State | null {
     if (/\s/.test(first)) return null;
-    return first === '{' || first === '[' ? 'plain' : 'text';
+    this.#isJson = first === '{' || first === '[';
+    return this.#isJson ? 'plain' : 'text';
   }
 
   #inString(piece: string, at: number, texts: ArgumentText[]): number {

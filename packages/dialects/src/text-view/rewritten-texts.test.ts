@@ -3,7 +3,8 @@ import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { dialects } from '../dialects.ts';
-import { TextView, type ViewText } from './text-view.ts';
+import type { ViewText } from './source-text.ts';
+import { TextView } from './text-view.ts';
 
 type Fields = Record<string, unknown>;
 

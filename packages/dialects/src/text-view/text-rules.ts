@@ -12,7 +12,7 @@ export type TextKind = 'system' | 'user' | 'tool_result' | 'answer' | 'tool_call
  * - `file`: a file in base64: as text if its type is one of texts, else unreadable.
  * - `values`: JSON of a tool: its strings and numbers are texts, its names fixed.
  * - `json`: the same in a string; `text` if it is no JSON.
- * - `repeat`: not at all, with everything inside: it repeats the texts beside it, and is written as null once one of them changes.
+ * - `repeat`: not at all, with everything inside: it repeats the texts beside it, and is left out once one of them changes.
  * - `schema`: a JSON schema: its descriptions are texts, all other strings and names fixed.
  */
 export type Reading =
@@ -54,10 +54,52 @@ export interface TextRules {
   passesSigned: boolean;
   /** The value of a signature once its text changes, as JSON. */
   unsigned: 'null' | '""';
+  /** The value of a repetition once its text changes, as JSON. */
+  unrepeated: 'null' | '[]';
   /** Whether an object is a tool run by the provider, or a list of numbers has tokens. */
   isUnreadable(place: TextPlace): boolean;
   /** The usual spelling of a name, in APIs with several. */
   spelled?(name: string): string;
+  citations?: CitationRules | undefined;
+}
+
+/** How an API counts characters in the offsets of its citations: code points, or bytes of UTF-8. */
+export type OffsetUnit = 'points' | 'bytes';
+
+/** Offsets of citations in the text cited. */
+interface CitationRules {
+  /** The members with them; those of an end have `end` in their names. */
+  offsets: ReadonlySet<string>;
+  unit: OffsetUnit;
+  /** The key of the text, by the place of an offset: the place of the text, with the API's own indexes of elements. */
+  textKey(place: TextPlace): string;
+}
+
+/** The text of a frame in the texts of its stream. */
+export interface ChannelPlace {
+  key: string;
+  /** Whether it is a whole text, which may repeat all pieces of the key before it. */
+  isWhole?: boolean;
+  /** The key of a text repeated by it if both are the same. */
+  repeated?: string;
+  /** Whether nothing belongs to it in other frames. */
+  isApart?: boolean;
+  /** Whether it is JSON with the arguments of a call. */
+  isJson?: boolean;
+  /** The key of another text of its kind. */
+  kindKey?: string;
+}
+
+/** The texts in frames of a stream. */
+export interface FrameRules extends TextRules {
+  /** `key`: the place of the text in the frame. */
+  channelOf(text: { place: TextPlace; member: string; key: string }): ChannelPlace;
+  /** The beginning of the keys ended by a frame with this place; null for no end. */
+  endedKeys(place: TextPlace): string | null;
+  /** The member with characters of no meaning, which hide how long a text is. */
+  padding?: string;
+  /** The keys of texts signed by a signature in this place, beside those in the same place. */
+  signedKeys(place: TextPlace): readonly string[];
 }
 
 /** The texts of an API's requests and answers, for `TextView`. */
@@ -65,6 +107,7 @@ export interface TextFormat {
   /** Also of requests for embeddings and counts. */
   readonly request: TextRules;
   readonly answer: TextRules;
+  readonly frame: FrameRules;
 }
 
 /** An object or a list of a document, as far as it decides how the texts in it are read. */
@@ -85,6 +128,7 @@ export class TextPlace {
   element: TextPlace | null;
   readonly #signs = new Map<string, string>();
   #path: Path | undefined;
+  #key: string | undefined;
   #kind: TextKind | undefined;
   #isSigned: boolean | undefined;
 
@@ -134,6 +178,33 @@ export class TextPlace {
       (this.parent === null ? rules.kind : this.parent.kindOf(this.isOfList ? '' : this.name, rules));
     if (this.isList || this.reading !== null) this.#kind = kind;
     return kind;
+  }
+
+  /** Its place in the document, with the API's own indexes of elements. */
+  get key(): string {
+    const { parent } = this;
+    this.#key ??=
+      parent === null
+        ? ''
+        : this.isOfList
+          ? `${parent.key}[${this.#ownIndex}]`
+          : joined(parent.key, this.name);
+    return this.#key;
+  }
+
+  get #ownIndex(): string {
+    const index = this.sign('index');
+    return /^\d{1,6}$/.test(index) ? index : String(this.index);
+  }
+
+  /** The key of a member's text, or of an element's. */
+  keyOf(member: string | number): string {
+    return typeof member === 'number' ? `${this.key}[${member}]` : joined(this.key, member);
+  }
+
+  /** The document. */
+  get root(): TextPlace {
+    return this.isRoot || this.parent === null ? this : this.parent.root;
   }
 
   get isOfList(): boolean {

@@ -6,54 +6,69 @@ import { parsedBytes } from '../bounds.ts';
 import { dataAddress, isTextFile } from '../file-types.ts';
 import { applyEdits, type Edit } from '../wire/json-edits.ts';
 import type { Pieces } from '../wire/pieces.ts';
-import { isSealed, TextPlace, type Reading, type TextKind, type TextRules } from './text-rules.ts';
-import { changed, sourceEdits, type TextChange } from './text-source.ts';
+import { SourceText, type Coding, type Document, type ViewText } from './source-text.ts';
+import { isSealed, TextPlace, type Reading, type TextRules } from './text-rules.ts';
+import { TextChannel } from './text-channel.ts';
+import type { TextChange } from './text-source.ts';
 import { decoded, readingOf, TextWalk, type Leaf, type Repeat } from './text-walk.ts';
-
-/** A text of a document, as a model or a person reads it. */
-export interface ViewText {
-  readonly kind: TextKind;
-  /** Its place in the words of the API, such as `messages[2].content`; never a name chosen by a client or a model. */
-  readonly param: string;
-  readonly value: string;
-  /** Whether it can be rewritten: names, words of the API and values of schemas can't. */
-  readonly isFixed: boolean;
-  /** Whether it is of a message before the client's last one. */
-  readonly isOlder: boolean;
-}
 
 /** A change of one text of a view. */
 export interface ViewChange extends TextChange {
   viewText: ViewText;
 }
 
+/** Changes of texts in earlier frames of a stream. */
+export interface EarlierChanges {
+  /** The text of a key. */
+  channel(key: string): TextChannel | undefined;
+  /** Whether the reasoning of a signature has changed. */
+  isUnsigned(signature: TextPlace): boolean;
+}
+
 /** All texts of a document, and the places in it that nothing here can read. */
 export class TextView {
-  readonly texts: readonly ViewText[];
+  readonly texts: readonly SourceText[];
   /** Paths of pictures, sounds, files, tokens and tools of the provider. */
   readonly unreadable: readonly string[];
+  /** Its objects. */
+  readonly places: readonly TextPlace[];
   readonly #body: Buffer;
+  readonly #rules: TextRules;
   readonly #repeats: readonly Repeat[];
+  readonly #offsets: readonly Leaf[];
 
-  private constructor(body: Buffer, { texts, unreadable, repeats }: TextReader) {
+  private constructor(
+    body: Buffer,
+    rules: TextRules,
+    { texts, unreadable, repeats, offsets, places }: TextReader,
+  ) {
     this.#body = body;
+    this.#rules = rules;
+    this.#repeats = repeats;
+    this.#offsets = offsets;
     this.texts = texts;
     this.unreadable = unreadable;
-    this.#repeats = repeats;
+    this.places = places;
   }
 
   /** `body`: valid JSON within `parsedAtOnce`. */
   static *read(body: Buffer, rules: TextRules): Steps<TextView> {
     const reader = new TextReader(rules);
     yield* reader.read(body);
-    return new TextView(body, reader);
+    return new TextView(body, rules, reader);
+  }
+
+  /** Whether a change of another document may change this one. */
+  get isBound(): boolean {
+    return this.#offsets.length > 0 || this.#repeats.some(({ around }) => this.#rules.isSigned(around));
   }
 
   /** The document with changes of its texts; every byte of other values stays. Throws for a fixed text. */
-  rewritten(changes: readonly ViewChange[]): Pieces {
+  rewritten(changes: readonly ViewChange[], earlier?: EarlierChanges): Pieces {
+    const byText = Map.groupBy(changes, ({ viewText }) => viewText);
     const byDocument = new Map<SourceText | null, Edit[]>([[null, []]]);
     const changedPlaces = new Set<TextPlace>();
-    for (const [text, list] of Map.groupBy(changes, ({ viewText }) => viewText)) {
+    for (const [text, list] of byText) {
       if (!(text instanceof SourceText) || text.isFixed) throw new Error('a fixed text has been changed');
       const edits = byDocument.get(text.outer) ?? [];
       for (const edit of text.edits(list)) edits.push(edit);
@@ -65,107 +80,69 @@ export class TextView {
     for (const [outer, inner] of byDocument)
       for (const edit of outer?.editsInside(inner) ?? inner) edits.push(edit);
     for (const { around, from: at, until, replacement } of this.#repeats)
-      if (changedPlaces.has(around)) edits.push({ at, until, text: replacement });
+      if (changedPlaces.has(around) || earlier?.isUnsigned(around) === true)
+        edits.push({ at, until, text: replacement });
+    for (const edit of this.#offsetEdits(earlier ?? new DocumentChanges(byText))) edits.push(edit);
     return applyEdits(this.#body, edits);
   }
-}
 
-type Coding = 'string' | 'number' | 'file' | 'json';
-
-/** A text and its source. */
-class SourceText implements ViewText {
-  readonly kind: TextKind;
-  readonly param: string;
-  readonly value: string;
-  readonly isFixed: boolean;
-  readonly isOlder: boolean;
-  /** The string of JSON that it stands in; null for a text of the document itself. */
-  readonly outer: SourceText | null;
-  readonly #json: Buffer;
-  readonly #leaf: Leaf;
-  readonly #coding: Coding;
-
-  constructor({ json, outer }: Document, leaf: Leaf, text: ViewText & { coding: Coding }) {
-    this.#json = json;
-    this.outer = outer;
-    this.#leaf = leaf;
-    this.kind = text.kind;
-    this.param = text.param;
-    this.value = text.value;
-    this.isFixed = text.isFixed;
-    this.isOlder = text.isOlder;
-    this.#coding = text.coding;
-  }
-
-  /** The place of the JSON in it. */
-  get placeInside(): TextPlace {
-    const { place, member } = this.#leaf;
-    return new TextPlace(place, {
-      name: typeof member === 'string' ? member : '',
-      index: typeof member === 'number' ? member : -1,
-      isList: false,
-      reading: 'values',
-    });
-  }
-
-  get place(): TextPlace {
-    return this.#leaf.place;
-  }
-
-  /** Edits of the document that it stands in. */
-  edits(changes: readonly TextChange[]): Edit[] {
-    const { from, until } = this.#leaf;
-    switch (this.#coding) {
-      case 'number':
-        return [{ at: from, until, text: JSON.stringify(changed(this.value, changes)) }];
-      case 'file':
-        return [{ at: from, until, text: JSON.stringify(this.#encoded(changed(this.value, changes))) }];
-      case 'string':
-      case 'json':
-        return sourceEdits(this.#json, { from, until, value: this.value }, changes);
+  *#offsetEdits(changes: Pick<EarlierChanges, 'channel'>): Generator<Edit> {
+    const { citations } = this.#rules;
+    if (citations === undefined) return;
+    for (const { place, member, from: at, until } of this.#offsets) {
+      const channel = changes.channel(citations.textKey(place));
+      const offset = Number(this.#body.toString('latin1', at, until));
+      if (channel?.isChanged === true && Number.isSafeInteger(offset))
+        yield {
+          at,
+          until,
+          text: String(channel.shifted(offset, citations.unit, /end/i.test(String(member)))),
+        };
     }
   }
-
-  /** The same for edits of the JSON in it. */
-  editsInside(inner: readonly Edit[]): Edit[] {
-    const json = Buffer.from(this.value);
-    let [at, units] = [0, 0];
-    const unitsAt = (place: number): number => {
-      units += json.toString('utf8', at, place).length;
-      at = place;
-      return units;
-    };
-    const changes = inner
-      .toSorted((a, b) => a.at - b.at)
-      .map((edit) => ({
-        from: unitsAt(edit.at),
-        until: unitsAt(edit.until),
-        text: [edit.text].flat().join(''),
-      }));
-    return this.edits(changes);
-  }
-
-  #encoded(text: string): string {
-    const source = decoded(this.#json, this.#leaf.from, this.#leaf.until);
-    return (dataAddress(source)?.begin ?? '') + Buffer.from(text).toString('base64');
-  }
 }
 
-interface Document {
-  json: Buffer;
-  outer: SourceText | null;
+/** The changed texts of one document, by their keys. */
+class DocumentChanges {
+  readonly #byText: ReadonlyMap<ViewText, readonly ViewChange[]>;
+  #channels: Map<string, TextChannel> | undefined;
+
+  constructor(byText: ReadonlyMap<ViewText, readonly ViewChange[]>) {
+    this.#byText = byText;
+  }
+
+  channel(key: string): TextChannel | undefined {
+    this.#channels ??= new Map(this.#changed());
+    return this.#channels.get(key);
+  }
+
+  *#changed(): Generator<[string, TextChannel]> {
+    for (const [text, changes] of this.#byText) {
+      if (!(text instanceof SourceText) || text.outer !== null) continue;
+      const channel = new TextChannel(text);
+      for (const change of changes) channel.replace(change);
+      channel.leave(0, text.value);
+      yield [text.place.keyOf(text.member), channel];
+    }
+  }
 }
 
 /** So many texts are read in a step, which takes a few milliseconds. */
 const addedInStep = 1_024;
 
-/** Strings in the form of a word of an API or an id. */
 const word = /^[\w.:/+=-]{0,512}$/;
+
+/** Whether a string has the form of a word of an API or an id. */
+export function isWord(text: string): boolean {
+  return word.test(text);
+}
 
 class TextReader {
   readonly texts: SourceText[] = [];
   readonly unreadable: string[] = [];
   readonly repeats: Repeat[] = [];
+  offsets: readonly Leaf[] = [];
+  places: readonly TextPlace[] = [];
   readonly #rules: TextRules;
   #older: ReadonlySet<TextPlace> = new Set();
 
@@ -178,6 +155,8 @@ class TextReader {
     const walk = new TextWalk(body, this.#rules, around, Math.max(0, body.indexOf(openBrace)));
     while (!walk.step()) yield;
     for (const repeat of walk.repeats) this.repeats.push(repeat);
+    this.offsets = walk.offsets;
+    this.places = walk.places;
     this.#older = new Set(olderOf(walk.elements, this.#rules));
     yield* this.#addAll({ json: body, outer: null }, walk.leaves);
     for (const place of walk.places)
@@ -216,7 +195,7 @@ class TextReader {
     switch (reading) {
       case 'word':
       case 'sealed':
-        if (!(reading === 'word' ? word.test(value) : isSealed(value)))
+        if (!(reading === 'word' ? isWord(value) : isSealed(value)))
           this.#addText(document, leaf, { value, isFixed: true });
         else if (reading === 'sealed') this.#addSignature(document, leaf);
         return null;

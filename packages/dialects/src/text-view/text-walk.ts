@@ -41,7 +41,14 @@ const signBytes = 256;
 const signs: ReadonlySet<string> = new Set([
   ...['type', 'role', 'media_type', 'mimeType', 'filename', 'displayName', 'thought'],
   ...['signature', 'encrypted_content', 'thoughtSignature', 'server_label'],
+  ...['index', 'output_index', 'content_index', 'summary_index', 'command_index', 'partIndex'],
+  ...['finish_reason', 'finishReason'],
 ]);
+
+/** Whether other values are read by the value of a member. */
+export function isSign(name: string): boolean {
+  return signs.has(name);
+}
 
 /** A walk over valid JSON, which finds what may be text. Each byte is passed once, however deep it stands. */
 export class TextWalk {
@@ -51,6 +58,9 @@ export class TextWalk {
   /** Objects where the members have rules, and lists of numbers. */
   readonly places: TextPlace[] = [];
   readonly repeats: Repeat[] = [];
+  /** Numbers of the names in `offsets`. */
+  readonly offsets: Leaf[] = [];
+  readonly #offsetNames: ReadonlySet<string> | undefined;
   readonly #json: Buffer;
   readonly #rules: TextRules;
   #at: number;
@@ -62,6 +72,7 @@ export class TextWalk {
   constructor(json: Buffer, rules: TextRules, around: TextPlace, at = 0) {
     this.#json = json;
     this.#rules = rules;
+    this.#offsetNames = rules.citations?.offsets;
     this.#at = at;
     this.#place = around;
   }
@@ -101,7 +112,7 @@ export class TextWalk {
     }
     if (!isList && reading === null) this.places.push(place);
     if (reading === 'repeat' && parent.reading !== 'repeat')
-      this.repeats.push({ around: parent, from: at, until: at, replacement: 'null' });
+      this.repeats.push({ around: parent, from: at, until: at, replacement: this.#rules.unrepeated });
     this.#place = place;
     this.#at = at + 1;
   }
@@ -126,10 +137,13 @@ export class TextWalk {
   #addBare(at: number): void {
     const until = valueEnd(this.#json, at);
     const { index, name } = this.#next();
-    this.#at = until;
+    // A byte out of place in JSON is passed, too.
+    this.#at = Math.max(until, at + 1);
     this.#note(name, at, until);
     const place = this.#place;
     if ((this.#json[at] ?? 0) > nine) return;
+    if (this.#offsetNames?.has(name) === true && place.reading === null)
+      this.offsets.push({ place, member: name, type: 'number', from: at, until });
     if (place.reading === 'values')
       this.leaves.push({ place, member: index < 0 ? name : index, type: 'number', from: at, until });
     else if (place.reading === null && place.isList && !place.hasNumbers) {

@@ -1,0 +1,119 @@
+import { dataAddress } from '../file-types.ts';
+import type { Edit } from '../wire/json-edits.ts';
+import { TextPlace, type TextKind } from './text-rules.ts';
+import { changed, sourceEdits, type TextChange } from './text-source.ts';
+import { decoded, type Leaf } from './text-walk.ts';
+
+/** A text of a document, as a model or a person reads it. */
+export interface ViewText {
+  readonly kind: TextKind;
+  /** Its place in the words of the API, such as `messages[2].content`; never a name chosen by a client or a model. */
+  readonly param: string;
+  readonly value: string;
+  /** Whether it can be rewritten: names, words of the API and values of schemas can't. */
+  readonly isFixed: boolean;
+  /** Whether it is of a message before the client's last one. */
+  readonly isOlder: boolean;
+}
+
+/** A document, or the JSON in one of its strings. */
+export interface Document {
+  json: Buffer;
+  outer: SourceText | null;
+}
+
+/** How a text is written in its document. */
+export type Coding = 'string' | 'number' | 'file' | 'json';
+
+/** A text and its source. */
+export class SourceText implements ViewText {
+  readonly kind: TextKind;
+  readonly param: string;
+  readonly value: string;
+  readonly isFixed: boolean;
+  readonly isOlder: boolean;
+  /** The string of JSON that it stands in; null for a text of the document itself. */
+  readonly outer: SourceText | null;
+  readonly #json: Buffer;
+  readonly #leaf: Leaf;
+  readonly #coding: Coding;
+
+  constructor({ json, outer }: Document, leaf: Leaf, text: ViewText & { coding: Coding }) {
+    this.#json = json;
+    this.outer = outer;
+    this.#leaf = leaf;
+    this.kind = text.kind;
+    this.param = text.param;
+    this.value = text.value;
+    this.isFixed = text.isFixed;
+    this.isOlder = text.isOlder;
+    this.#coding = text.coding;
+  }
+
+  /** The place of the JSON in it. */
+  get placeInside(): TextPlace {
+    const { place, member } = this.#leaf;
+    return new TextPlace(place, {
+      name: typeof member === 'string' ? member : '',
+      index: typeof member === 'number' ? member : -1,
+      isList: false,
+      reading: 'values',
+    });
+  }
+
+  get place(): TextPlace {
+    return this.#leaf.place;
+  }
+
+  /** Its member or its index in a list; empty for a name. */
+  get member(): string | number {
+    return this.#leaf.member;
+  }
+
+  /** Its place in its document, with its quote. */
+  get from(): number {
+    return this.#leaf.from;
+  }
+
+  get isName(): boolean {
+    return this.#leaf.type === 'name';
+  }
+
+  /** Edits of the document that it stands in. */
+  edits(changes: readonly TextChange[]): Edit[] {
+    const { from, until } = this.#leaf;
+    switch (this.#coding) {
+      case 'number':
+        return [{ at: from, until, text: JSON.stringify(changed(this.value, changes)) }];
+      case 'file':
+        return [{ at: from, until, text: JSON.stringify(this.#encoded(changed(this.value, changes))) }];
+      case 'string':
+      case 'json':
+        return sourceEdits(this.#json, { from, until, value: this.value }, changes);
+    }
+  }
+
+  /** The same for edits of the JSON in it. */
+  editsInside(inner: readonly Edit[]): Edit[] {
+    const json = Buffer.from(this.value);
+    let [at, units] = [0, 0];
+    const unitsAt = (place: number): number => {
+      units += json.toString('utf8', at, place).length;
+      at = place;
+      return units;
+    };
+    const changes = inner
+      .toSorted((a, b) => a.at - b.at)
+      .map((edit) => ({
+        from: unitsAt(edit.at),
+        until: unitsAt(edit.until),
+        text: [edit.text].flat().join(''),
+      }));
+    return this.edits(changes);
+  }
+
+  #encoded(text: string): string {
+    const source = decoded(this.#json, this.#leaf.from, this.#leaf.until);
+    return (dataAddress(source)?.begin ?? '') + Buffer.from(text).toString('base64');
+  }
+}
