@@ -2,7 +2,10 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { DialectName } from '@gatehouse/contract/dialects';
 import { dialects } from '@gatehouse/dialects/dialects';
+import { FrameReader } from '@gatehouse/dialects/text-view/frame-reader';
+import type { TextRules } from '@gatehouse/dialects/text-view/text-rules';
 import { TextView } from '@gatehouse/dialects/text-view/text-view';
+import { isFields } from '@gatehouse/kit/fields';
 import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import { describe, expect, it } from '@jest/globals';
 import { createGenerator, type Definition } from 'ts-json-schema-generator';
@@ -12,6 +15,8 @@ interface SdkRequest {
   sdk: string;
   file: string;
   types: string | Readonly<Record<string, string>>;
+  /** Members of types that repeat the request. */
+  without?: Readonly<Record<string, readonly string[]>>;
 }
 
 const requests: Record<DialectName, readonly SdkRequest[]> = {
@@ -81,19 +86,132 @@ const withoutText: Record<DialectName, readonly string[]> = {
   ],
 };
 
-describe('strings in requests of official SDKs', () => {
-  it.each(Object.keys(requests) as DialectName[])('are texts of %s', (name) => {
-    const unread = new Set<string>();
-    let count = 0;
-    for (const { place, document } of requests[name].flatMap((request) => [...samplesOf(request)])) {
-      count += 1;
-      const view = atOnce(TextView.read(Buffer.from(JSON.stringify(document)), dialects[name].texts.request));
-      if (!view.texts.some(({ value }) => value === sample)) unread.add(place);
-    }
-    expect(count).toBeGreaterThan(50);
-    expect([...unread].toSorted()).toEqual(withoutText[name]);
+/** Members of a response that are those of its request. */
+const without = { Response: ['instructions', 'tools', 'tool_choice', 'text', 'prompt'] };
+
+/** Answers and frames of streams in the SDKs. */
+const answers: Record<DialectName, Record<'answer' | 'frame', SdkRequest>> = {
+  chat: {
+    answer: { sdk: 'openai', file: 'resources/chat/completions/completions.d.ts', types: 'ChatCompletion' },
+    frame: {
+      sdk: 'openai',
+      file: 'resources/chat/completions/completions.d.ts',
+      types: 'ChatCompletionChunk',
+    },
+  },
+  responses: {
+    answer: { sdk: 'openai', file: 'resources/responses/responses.d.ts', types: 'Response', without },
+    frame: {
+      sdk: 'openai',
+      file: 'resources/responses/responses.d.ts',
+      types: 'ResponseStreamEvent',
+      without,
+    },
+  },
+  messages: {
+    answer: { sdk: '@anthropic-ai/sdk', file: 'resources/beta/messages/messages.d.ts', types: 'BetaMessage' },
+    frame: {
+      sdk: '@anthropic-ai/sdk',
+      file: 'resources/beta/messages/messages.d.ts',
+      types: 'BetaRawMessageStreamEvent',
+    },
+  },
+  gemini: {
+    answer: { sdk: '@google/genai', file: '../genai.d.ts', types: { 'candidates[]': 'Candidate' } },
+    frame: { sdk: '@google/genai', file: '../genai.d.ts', types: { 'candidates[]': 'Candidate' } },
+  },
+};
+
+/** Members of a content with answers without texts: pictures, files, their ids, and tokens, which repeat a text. */
+const logprobs = ['logprobs.content[].token', 'logprobs.content[].top_logprobs[].token'];
+const logprobsOfParts = ['logprobs[].token', 'logprobs[].top_logprobs[].token'];
+const outputs = [
+  ...logprobsOfParts.map((place) => `content[].${place}`),
+  ...['output.file_id', 'output.image_url', 'output[].file_data', 'output[].file_id', 'output[].file_url'],
+  ...['output[].image_url', 'outputs[].url', 'result', 'tools[].authorization', 'tools[].headers.other'],
+  ...['tools[].input_image_mask.file_id', 'tools[].input_image_mask.image_url'],
+].map((place) => `output[].${place}`);
+const identities = ['metadata.other', 'prompt_cache_key', 'safety_identifier', 'user'];
+const message = [
+  ...['content[].content.content.source.data', 'content[].content.content[].file_id', 'content[].file_id'],
+  ...['usage.fallback_credit.status.remove_to_redeem[]', 'usage.inference_geo'],
+];
+const candidates = [
+  ...['content.parts[].fileData.fileUri', 'content.parts[].functionResponse.parts[].fileData.fileUri'],
+  ...['content.parts[].functionResponse.parts[].inlineData.data', 'content.parts[].inlineData.data'],
+  'logprobsResult.chosenCandidates[].token',
+].map((place) => `candidates[].${place}`);
+
+const withoutTextInAnswers: Record<DialectName, Record<'answer' | 'frame', readonly string[]>> = {
+  chat: {
+    answer: [
+      ...[...logprobs, 'message.audio.data', 'message.audio.id'].map((place) => `choices[].${place}`),
+      'metadata.other',
+    ],
+    frame: ['delta.audio.data', 'delta.audio.id', ...logprobs].map((place) => `choices[].${place}`),
+  },
+  responses: {
+    answer: [...outputs, ...identities].toSorted(),
+    frame: [
+      'response.audio.delta delta',
+      ...[...outputs, ...identities].map((place) => `response.completed response.${place}`).toSorted(),
+      'response.image_generation_call.partial_image partial_image_b64',
+      ...['delta', 'done'].flatMap((step) =>
+        logprobsOfParts.map((place) => `response.output_text.${step} ${place}`),
+      ),
+    ],
+  },
+  messages: {
+    answer: message.map((place) => `message ${place}`),
+    frame: message.map((place) => `message_start message.${place}`),
+  },
+  gemini: { answer: candidates, frame: candidates },
+};
+
+describe('strings of official SDKs', () => {
+  it.each(Object.keys(requests) as DialectName[])('are texts of requests of %s', (name) => {
+    const rules = dialects[name].texts.request;
+    expect(
+      unreadIn(
+        requests[name].flatMap((request) => [...samplesOf(request)]),
+        (body) => viewed(body, rules),
+      ),
+    ).toEqual(withoutText[name]);
+  });
+
+  it.each(Object.keys(requests) as DialectName[])('are texts of answers of %s', (name) => {
+    const rules = dialects[name].texts.answer;
+    const unread = unreadIn([...samplesOf(answers[name].answer)], (body) => viewed(body, rules));
+    expect(unread).toEqual(withoutTextInAnswers[name].answer);
+  });
+
+  it.each(Object.keys(requests) as DialectName[])('are texts of frames of %s', (name) => {
+    const unread = unreadIn([...samplesOf(answers[name].frame)], (body) => {
+      const reader = new FrameReader(dialects[name].texts.frame);
+      return reader.read(Buffer.from(`data: ${body}\n\n`)).pieces.map(({ value }) => value);
+    });
+    expect(unread).toEqual(withoutTextInAnswers[name].frame);
   });
 });
+
+/** The place, with the type of its event. */
+function placeOf({ place, document }: Sample): string {
+  const type = isFields(document) ? document['type'] : undefined;
+  return typeof type === 'string' ? `${type} ${place}` : place;
+}
+
+function viewed(body: string, rules: TextRules): string[] {
+  return atOnce(TextView.read(Buffer.from(body), rules)).texts.map(({ value }) => value);
+}
+
+/** The places of samples that are no texts. */
+function unreadIn(samples: readonly Sample[], textsOf: (body: string) => readonly string[]): string[] {
+  const unread = new Set<string>();
+  for (const { place, document } of samples)
+    if (!textsOf(JSON.stringify(document)).includes(sample)) unread.add(placeOf({ place, document }));
+  expect(samples.length).toBeGreaterThan(15);
+  return [...unread].toSorted();
+}
 
 interface Sample {
   /** The path of a member, with `[]` for elements. */
@@ -101,7 +219,7 @@ interface Sample {
   document: unknown;
 }
 
-function* samplesOf({ sdk, file, types }: SdkRequest): Generator<Sample, void> {
+function* samplesOf({ sdk, file, types, without: omitted }: SdkRequest): Generator<Sample, void> {
   const folder = path.dirname(fileURLToPath(import.meta.resolve(sdk)));
   const generator = createGenerator({
     path: path.join(folder, file),
@@ -110,10 +228,11 @@ function* samplesOf({ sdk, file, types }: SdkRequest): Generator<Sample, void> {
     additionalProperties: true,
     skipTypeCheck: true,
   });
-  if (typeof types === 'string') yield* new Samples(generator.createSchema(types).definitions).of(types);
+  if (typeof types === 'string')
+    yield* new Samples(generator.createSchema(types).definitions, omitted).of(types);
   else
     for (const [member, type] of Object.entries(types)) {
-      const samples = new Samples(generator.createSchema(type).definitions);
+      const samples = new Samples(generator.createSchema(type).definitions, omitted);
       for (const { place, document } of samples.of(type))
         yield { place: `${member}.${place}`, document: documentOf(member, document) };
     }
@@ -121,7 +240,12 @@ function* samplesOf({ sdk, file, types }: SdkRequest): Generator<Sample, void> {
 
 /** A document with a member, by its path. */
 function documentOf(member: string, value: unknown): unknown {
-  return member.split('.').reduceRight((inner, name) => ({ [name]: inner }), value);
+  return member
+    .split('.')
+    .reduceRight(
+      (inner, name) => (name.endsWith('[]') ? { [name.slice(0, -2)]: [inner] } : { [name]: inner }),
+      value,
+    );
 }
 
 type Definitions = NonNullable<Definition['definitions']>;
@@ -131,8 +255,11 @@ class Samples {
   readonly #definitions: Definitions;
   readonly #visited = new Set<string>();
 
-  constructor(definitions: Definitions = {}) {
+  readonly #without: Readonly<Record<string, readonly string[]>>;
+
+  constructor(definitions: Definitions = {}, without: SdkRequest['without'] = {}) {
     this.#definitions = definitions;
+    this.#without = without;
   }
 
   *of(type: string): Generator<Sample, void> {
@@ -181,6 +308,12 @@ class Samples {
     const name = decodeURIComponent(reference.replace('#/definitions/', ''));
     const definition = this.#definitions[name];
     if (typeof definition !== 'object') throw new Error(`the SDK has no type ${name}`);
-    return definition;
+    const { properties = {} } = definition;
+    const left = Object.entries(properties).filter(
+      ([member]) => this.#without[name]?.includes(member) !== true,
+    );
+    return definition.properties === undefined
+      ? definition
+      : { ...definition, properties: Object.fromEntries(left) };
   }
 }

@@ -149,6 +149,48 @@ describe('the texts of an answer', () => {
     ]);
   });
 
+  it('has offsets of citations in the changed text', () => {
+    const masked = (name: DialectName, answer: Fields): unknown => {
+      const view = viewOf(name, answer);
+      const viewText = view.texts.find(({ value }) => value.includes('SECRET'));
+      const from = viewText?.value.indexOf('SECRET') ?? -1;
+      if (viewText === undefined) throw new Error('the view has no such text');
+      return JSON.parse(view.rewritten([{ viewText, from, until: from + 6, text: '[S]' }]).toString());
+    };
+    const message = (content: string, start: number, end: number): Fields => ({
+      choices: [
+        {
+          message: {
+            annotations: [{ url_citation: { start_index: start, end_index: end, title: 'A title' } }],
+            content,
+          },
+        },
+      ],
+    });
+    expect(masked('chat', message('🎉 SECRET is here', 9, 16))).toEqual(message('🎉 [S] is here', 6, 13));
+    const output = (text: string, start: number, end: number): Fields => ({
+      output: [
+        { type: 'message', content: [{ text, annotations: [{ start_index: start, end_index: end }] }] },
+        { type: 'message', content: [{ text: 'b', annotations: [{ start_index: 9, end_index: 16 }] }] },
+      ],
+    });
+    expect(masked('responses', output('a SECRET', 2, 8))).toEqual(output('a [S]', 2, 5));
+    const candidate = (text: string, startIndex: number, endIndex: number): Fields => ({
+      candidates: [
+        {
+          content: { parts: [{ text: 'a' }, { text }] },
+          groundingMetadata: {
+            groundingSupports: [
+              { segment: { partIndex: 1, startIndex, endIndex } },
+              { segment: { startIndex: 9, endIndex: 16 } },
+            ],
+          },
+        },
+      ],
+    });
+    expect(masked('gemini', candidate('é SECRET é', 9, 12))).toEqual(candidate('é [S] é', 6, 9));
+  });
+
   it('loses the signature of reasoning with its text', () => {
     const unsigned = (name: DialectName, answer: Fields): unknown => {
       const view = viewOf(name, answer);
