@@ -313,6 +313,20 @@ describe('the request', () => {
     ]);
   });
 
+  it('stores documents under the ids of users, whatever names lines have', async () => {
+    const tenant = memory.makeTenant();
+    for (const [name, userId] of [['a@x', 'ann'] as const, ['b@x', 'bob'] as const])
+      memory.tenant.users.set(`${tenant.id} ${name}`, { userId, blocked: false });
+    const lines = ['A@x', 'a@X', 'b@x', 'new'].map((user_id, n) => ({ path: `${n}`, text: 'T', user_id }));
+    const as = { ...tenant.admin, hasUsers: true } as const;
+    expect((await moving.import(tenant, lines, { as })).status).toBe(200);
+    const users = async () => (await moving.export(tenant)).map(({ user_id: user }) => user);
+    expect(await users()).toEqual(['ann', 'ann', 'bob', 'new']);
+    const ann = { ...as, userId: 'ann' };
+    expect((await moving.import(tenant, lines.slice(0, 2), { as: ann })).status).toBe(200);
+    expect((await moving.import(tenant, lines, { as: ann })).error?.code).toBe('user_mismatch');
+  });
+
   it('is recorded in the audit log, with counts alone', async () => {
     const tenant = memory.makeTenant();
     await moving.import(tenant, [{ path: 'secret-path', text: 'Secret.' }]);

@@ -9,7 +9,7 @@ import type { Ground } from './ground.ts';
 /** Exports and imports of documents, and what imports leave. */
 export function createImports({ log }: Shell, options: Ground) {
   const { app, jobs, system, splitter, changes, requestJob } = options;
-  const { agents, limits } = options.peers;
+  const { agents, userIds, limits } = options.peers;
   const left = new ImportStore(jobs);
   const unfinished = new ImportSystemStore(system);
   const sweep = new ImportSweep({
@@ -23,7 +23,7 @@ export function createImports({ log }: Shell, options: Ground) {
       exports: new ExportStore(app),
       imports: new ImportStore(app),
       requestEmbeddings: requestJob('embed'),
-      ...{ agents, limits, sweep, splitter, changes, log },
+      ...{ agents, userIds, limits, sweep, splitter, changes, log },
     }),
     parts: [sweep],
   };

@@ -10,12 +10,20 @@ import { agentScope } from '../shared/memory-key.ts';
 
 type Importer = Pick<TenantPrincipal, 'userId'>;
 
-/** The record of a line. Throws 400 with the number of the line if it is not valid, or not the caller's. */
-export function readRecord({ number, bytes }: Line, principal: Importer): NumberedRecord {
+/**
+ * The record of a line, with the id of the user named there. Throws 400 with the number of the line if it is not valid, or
+ * not the caller's.
+ */
+export async function readRecord(
+  { number, bytes }: Line,
+  principal: Importer,
+  userIdOf: (name: string) => Promise<string>,
+): Promise<NumberedRecord> {
   try {
     const record = validate(importedRecord, parseJson(bytes), 'body');
     assertFits(record.text, record.metadata);
-    return { line: number, record: { ...record, userId: userOf(record, principal) } };
+    const named = record.user_id === null ? null : await userIdOf(record.user_id);
+    return { line: number, record: { ...record, userId: userOf({ ...record, user_id: named }, principal) } };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     const code = error.status === 413 ? 'invalid_value' : error.code;

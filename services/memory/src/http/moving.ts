@@ -14,6 +14,7 @@ import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Logger } from '@gatehouse/kit/log';
+import type { UserIdLookup } from '@gatehouse/shell/user-id-lookup';
 import type { Splitter } from '../documents/splitter.ts';
 import type { ImportSweep } from '../moving/import-sweep.ts';
 import { linesOf, type Line } from '@gatehouse/kit/json-lines';
@@ -35,6 +36,7 @@ import { sharedChange } from './shared-change.ts';
 
 export interface MovingDependencies {
   agents: MemoryAgents;
+  userIds: UserIdLookup;
   exports: ExportStore;
   imports: ImportStore;
   sweep: ImportSweep<ImportState>;
@@ -152,7 +154,7 @@ async function importBody(
   body: ImportBody,
   { call, memory }: ImportCall,
 ): Promise<Reply> {
-  const { imports, splitter, changes, limits, requestEmbeddings } = dependencies;
+  const { imports, userIds, splitter, changes, limits, requestEmbeddings } = dependencies;
   const { key, principal } = memory;
   const commit = async (
     store: (db: Parameters<Parameters<Changes['change']>[1]>[0], held: MemoryLimits) => Promise<Imported>,
@@ -166,7 +168,8 @@ async function importBody(
   };
   const lines = linesOf(body.chunks(), maxLineBytes);
   const splitAll = (texts: readonly string[]) => splitter.splitAll(texts, key.tenantId);
-  return runImport<Reply>(recordsOf(lines, principal), splitAll, {
+  const records = recordsOf(lines, principal, (name) => userIds.find(call, name));
+  return runImport<Reply>(records, splitAll, {
     put: (documents) => commit((db, held) => imports.put(db, key, documents, held)),
     begin: async () => {
       const begun = await beginInTurn(imports, key);
@@ -186,8 +189,15 @@ function importedOutcome(memory: MemoryCall, imported: Imported): ChangeOutcome 
 async function* recordsOf(
   lines: AsyncIterable<Line>,
   principal: ReturnType<typeof tenantOf>,
+  findUserId: (name: string) => Promise<string>,
 ): AsyncGenerator<NumberedRecord, void> {
-  for await (const line of lines) yield readRecord(line, principal);
+  // Lines of an export are in the order of users.
+  let last: { name: string; id: string } | null = null;
+  const userIdOf = async (name: string): Promise<string> => {
+    last = last?.name === name ? last : { name, id: await findUserId(name) };
+    return last.id;
+  };
+  for await (const line of lines) yield await readRecord(line, principal, userIdOf);
 }
 
 /** Begins an import into an agent after the current one. Throws 429 after too long a wait. */
