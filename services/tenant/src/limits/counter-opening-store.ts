@@ -222,12 +222,18 @@ async function insertRows(
   );
 }
 
-/** The settings of a tenant say whether it has budgets of sessions. The caller holds the lock of its counters. */
+/**
+ * Replicas of chat learn of budgets of sessions as changes: of the first one as of the settings of the tenant, which say
+ * whether it has any. The caller holds the lock of its counters.
+ */
 async function noteSessionBudgets(db: Queryable, tenantId: string, rows: readonly NewRow[]): Promise<void> {
   const opened = rows.filter(({ ask }) => isOfSession(ask));
   if (opened.length === 0) return;
   await db.query(
-    `insert into tenant.changes (tenant_id) select $1 where not exists (
+    `insert into tenant.changes (tenant_id, subject)
+     select $1::uuid, id::text from unnest($3::uuid[]) as opened (id)
+     union all
+     select $1, null where not exists (
        select from tenant.policy_counters where tenant_id = $1 and policy_id = $2 and id <> all ($3::uuid[]))`,
     [tenantId, sessionBudgetPolicyId, opened.map(({ ask }) => ask.subjectId)],
   );
