@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
 import { eventually } from '@gatehouse/test/eventually';
 import { openGateway } from '@gatehouse/test/open-gateway';
 import type { Answer, SomeGateway } from '@gatehouse/test/some-gateway';
@@ -53,6 +54,19 @@ describe('the budget of a session', () => {
     expect((await ask(tenant, { user: 'ada', session: 'other' })).status).toBe(200);
     expect((await ask(tenant, { user: 'grace' })).status).toBe(200);
     expect((await ask(tenant, {})).status).toBe(200);
+  });
+
+  it('stops a session that both replicas know without one', async () => {
+    const tenant = await gateway.makeTenant();
+    expect((await ask(tenant, { user: 'ada', session: 'first', budget: '1.00' })).status).toBe(200);
+    const asked = { user: 'grace' };
+    // Until the replicas look sessions up.
+    await sleep(2_000);
+    for (let times = 0; times < 6; times += 1) expect((await ask(tenant, asked)).status).toBe(200);
+    expect(await ask(tenant, { ...asked, budget: leastUsd })).toMatchObject(isSpent);
+    await eventually(async () => {
+      for (let times = 0; times < 4; times += 1) expect(await ask(tenant, asked)).toMatchObject(isSpent);
+    }, 30_000);
   });
 
   it('is shared by the requests of its user and session, to the last one that fits', async () => {

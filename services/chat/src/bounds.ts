@@ -238,6 +238,9 @@ export const countedPromptBytes = { maxBytes: 16 * 1024 * 1024, maxBytesPerTenan
 export const smallLimit = 600n;
 /** So long "unlimited" is good for. */
 export const unlimitedLeaseMs = 1_000;
+/** Sessions without a budget, some 8 MB, are asked about again after this time: changes report budgets set before. */
+export const maxUnsetBudgets = 50_000;
+export const unsetBudgetMs = 60_000;
 /** A reservation becomes free when its request ends. */
 export const reservedRetryMs = 2_000;
 /** Only an administrator ends some refusals, by a larger budget or fewer policies: these are tried again after it. */

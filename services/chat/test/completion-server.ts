@@ -118,7 +118,12 @@ export class CompletionServer {
       prompts: new CountedPrompts(),
       limiter: new Limiter({
         leases: { lease: () => Promise.resolve([]) },
-        ...{ holderId: () => 'here', onRefused: () => undefined, registry },
+        ...{
+          holderId: () => 'here',
+          changes: { stateOf: () => 'unknown' as const },
+          onRefused: () => undefined,
+          registry,
+        },
       }),
       agents: { resolve: (_actor: unknown, key: string) => Promise.resolve(this.agents.get(key) ?? null) },
       settings: { getForKey: () => Promise.resolve(open), peekForKey: () => open },

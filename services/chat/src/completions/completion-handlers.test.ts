@@ -89,7 +89,12 @@ beforeEach(async () => {
   [asked, granted, tokens, limited] = [Promise.withResolvers(), Promise.withResolvers(), 0n, []];
   bodyBudget = new BodyBudget({ perTenant: 1_000_000, perProcess: 1_000_000 });
   limiter = new Limiter({
-    ...{ leases: { lease }, holderId: () => 'here', onRefused: () => undefined },
+    ...{
+      leases: { lease },
+      holderId: () => 'here',
+      changes: { stateOf: () => 'unknown' as const },
+      onRefused: () => undefined,
+    },
     registry: createRegistry('test'),
   });
   const route = routes.find(({ id }) => id === 'chat.completions');

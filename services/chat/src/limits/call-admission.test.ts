@@ -85,7 +85,12 @@ function setUp(
   }
   const refusals: AppError[] = [];
   const limiter = new Limiter({
-    ...{ leases: source, holderId: () => 'h', registry: new Registry() },
+    ...{
+      leases: source,
+      holderId: () => 'h',
+      changes: { stateOf: () => 'unknown' as const },
+      registry: new Registry(),
+    },
     onRefused: (_tenantId, error) => refusals.push(error),
   });
   all.push(limiter);

@@ -16,6 +16,6 @@ export interface LimitsOptions {
 export function createLimits({ registry }: Shell, { peers, instance, onRefused }: LimitsOptions) {
   const leases = new LeaseClient(peers.tenant);
   const holderId = (): string => instance.id;
-  const limiter = new Limiter({ leases, registry, holderId, onRefused });
+  const limiter = new Limiter({ leases, registry, changes: peers.changes, holderId, onRefused });
   return { leases, limiter, prompts: new CountedPrompts() };
 }

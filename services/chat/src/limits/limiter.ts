@@ -1,4 +1,5 @@
 import { minuteMs } from '@gatehouse/kit/bounds';
+import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { maxPico } from '@gatehouse/kit/money';
@@ -19,6 +20,7 @@ import { ModelUnpriced, type RequestAmounts } from './request-amounts.ts';
 import type { LeasedLimit, Need } from './leased-limit.ts';
 import { countersRefusal, LimitRefusal } from './refusal.ts';
 import { TenantLimits } from './tenant-limits.ts';
+import { UnsetBudgets } from './unset-budgets.ts';
 import type { RequestDemand } from './waiting-request.ts';
 import { maxCallCounters } from '../bounds.ts';
 
@@ -27,6 +29,8 @@ export interface LimiterOptions {
     /** One grant for each ask, in their order. */
     lease: (request: LeaseRequest) => Promise<Grant[]>;
   };
+  /** The changes of tenants, and of sessions with a first budget. */
+  changes: Pick<ChangeWatch, 'stateOf'>;
   /** This replica's id, which changes when it was declared dead. */
   holderId: () => string;
   /** A request was refused. */
@@ -49,6 +53,7 @@ export interface Payer {
 export class Limiter {
   readonly #options: LimiterOptions;
   readonly #tenants = new Map<string, TenantLimits>();
+  readonly #unsetBudgets: UnsetBudgets;
   readonly #refusals: Counter<'code'>;
   readonly #policyRefusals: Counter<'resource'>;
   #holderId = '';
@@ -57,6 +62,7 @@ export class Limiter {
 
   constructor(options: LimiterOptions) {
     this.#options = options;
+    this.#unsetBudgets = new UnsetBudgets(options.changes);
     this.#refusals = counter(
       options.registry,
       'gatehouse_limit_refusals_total',
@@ -94,9 +100,11 @@ export class Limiter {
   admit(admission: Admission, payer: Payer, call: CallAmounts): number | null | Promise<number | null> {
     const limits = limitsOf(payer).filter(({ resource }) => isSpent(resource));
     if (limits.length === 0 && call.counted === undefined) return null;
+    const { tenantId } = payer;
+    const counters = (call.counted?.counters ?? []).filter((each) => !this.#unsetBudgets.has(tenantId, each));
     const take = async (tenant: TenantLimits): Promise<number | null> => {
-      assertFewCounters(tenant, call.counted);
-      const demand = new CallDemand(tenant, { limits, call, admission });
+      assertFewCounters(tenant, counters);
+      const demand = new CallDemand(tenant, { limits, counters, call, admission });
       return demand.tokensOf(await tenant.admit(admission, demand, call.signal));
     };
     return this.#take(payer, take, (error) => !isPassedOver(error, call.counted));
@@ -200,14 +208,17 @@ export class Limiter {
 
   async #lease(tenantId: string, asks: Ask[], demands: Demand[]): Promise<Grant[]> {
     this.#sequence += 1n;
-    this.#leasedAt = monotonicMs();
-    return this.#options.leases.lease({
+    const leasedAt = monotonicMs();
+    this.#leasedAt = leasedAt;
+    const grants = await this.#options.leases.lease({
       holderId: this.#holderId,
       sequence: this.#sequence,
       tenantId,
       asks,
       demands,
     });
+    this.#unsetBudgets.note(asks, grants, leasedAt);
+    return grants;
   }
 }
 
@@ -259,7 +270,7 @@ class CallDemand implements RequestDemand {
   constructor(tenant: TenantLimits, options: DemandOptions) {
     this.#tenant = tenant;
     this.#options = options;
-    this.#counters = (options.call.counted?.counters ?? []).flatMap(limitsOfCounter);
+    this.#counters = options.counters.flatMap(limitsOfCounter);
     this.needs = this.#needsFor(null);
   }
 
@@ -310,12 +321,14 @@ class CallDemand implements RequestDemand {
 
 interface DemandOptions {
   limits: readonly Limit[];
+  /** Those of the called model with limits. */
+  counters: readonly PolicyCounter[];
   call: CallAmounts;
   admission: Admission;
 }
 
-function assertFewCounters(tenant: TenantLimits, counted: CountedCall | undefined): void {
-  const counter = counted?.counters[maxCallCounters];
+function assertFewCounters(tenant: TenantLimits, counters: readonly PolicyCounter[]): void {
+  const counter = counters[maxCallCounters];
   if (counter === undefined) return;
   const [resource = Resource.UNSPECIFIED] = counter.policy.limited;
   throw countersRefusal(counter, tenant.limit(counter.id, resource, counter));

@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import type { ChangeWatch } from '@gatehouse/kit/change-watch';
+import { sleep } from '@gatehouse/kit/clock';
 import { Registry } from '@gatehouse/kit/metrics';
 import { PolicyIndex } from '@gatehouse/kit/policy-matching';
 import type { Ask, Grant, LeaseRequest } from '@gatehouse/proto/tenant/v1/tenant';
@@ -60,8 +62,10 @@ const usd = (amount: number): bigint => BigInt(amount) * 10n ** 12n;
 
 function setUp() {
   const kept = new KeptBudget();
+  const watch: { state: ReturnType<ChangeWatch['stateOf']> } = { state: 'unknown' };
   const limiter = new Limiter({
     ...{ leases: kept, holderId: () => 'h', registry: new Registry(), onRefused: () => undefined },
+    changes: { stateOf: () => watch.state },
   });
   all.push(limiter);
   const settings = {
@@ -93,7 +97,7 @@ function setUp() {
     await limiter.admit(admission, payer, { amounts, leastTokens: null, signal, counted });
     return admission;
   };
-  return { kept, limiter, admit };
+  return { kept, limiter, admit, watch };
 }
 
 describe('the budget of a session', () => {
@@ -124,6 +128,29 @@ describe('the budget of a session', () => {
     const { admit } = setUp();
     expect((await admit(null)).reservation.charges).toBeNull();
     expect((await admit(null, { id: 'unpriced' })).reservation.charges).toBeNull();
+  });
+
+  it('that is not set costs no further call until another replica may have set it', async () => {
+    const { kept, admit, watch } = setUp();
+    watch.state = 'current';
+    for (let times = 0; times < 3; times += 1) {
+      await admit(null);
+      await sleep(600);
+    }
+    expect(kept.asks).toHaveLength(1);
+    kept.budget = usd(2);
+    for (const state of ['changed', 'current'] as const) {
+      watch.state = state;
+      await expect(admit(null, { millions: 2 })).rejects.toMatchObject({ param: 'policy:session-budget' });
+    }
+  });
+
+  it('that is not set is set by a request with an amount', async () => {
+    const { admit, watch } = setUp();
+    watch.state = 'current';
+    await admit(null);
+    (await admit(usd(2))).release();
+    await expect(admit(null, { millions: 2 })).rejects.toMatchObject({ param: 'policy:session-budget' });
   });
 
   it.each([true, false])('that is set admits no model without a price: known here %s', async (isKnown) => {
