@@ -1,7 +1,11 @@
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { classOf } from './alphabet.ts';
 import type { Automaton } from './automaton.ts';
 import { kind } from './character-kind.ts';
 import type { Coverage } from './coverage.ts';
+
+/** Attempts and matches in one step of a scan: it takes about a millisecond. */
+const workOfStep = 40_000;
 
 /**
  * Starts of possible matches in the middle of a text, each with its state, oldest first. If two reach the same state,
@@ -16,6 +20,7 @@ export class Attempts {
   readonly #marks: Marks;
   #before: number = kind.bound;
   #at = 0;
+  #work = 0;
   /** Classes of a letter and its compositions, by the letter. */
   readonly #composed = new Map<string, readonly number[]>();
 
@@ -25,18 +30,8 @@ export class Attempts {
     this.#marks = marksOf(automaton);
   }
 
-  /** The start of the oldest attempt with a possible match of a type; Infinity without one. */
-  oldestOf(type: number): number {
-    const { ahead, lists } = this.#automaton;
-    for (let i = 0; i < this.#count; i++) {
-      const state = this.#states[i] ?? 0;
-      if (lists[ahead[state] ?? 0]?.includes(type) === true) return this.#starts[i] ?? 0;
-    }
-    return Infinity;
-  }
-
   /** Goes on with a text from place `base`. */
-  run(text: string, base: number): void {
+  *run(text: string, base: number): Steps<void> {
     const { pages, leaves, kindOf, starts, next, classes } = this.#automaton;
     let before = this.#before;
     let i = 0;
@@ -52,9 +47,14 @@ export class Attempts {
       const begun = next[(starts[before] ?? 0) * classes + index] ?? 0;
       // Most characters begin nothing and continue nothing.
       if (this.#count > 0 || begun !== 0) {
-        this.#marks.step = (this.#marks.step + 1) >>> 0;
+        this.#marks.step++;
+        this.#work += this.#count + 1;
         this.#step(index, at, at + size);
         this.#follow(begun, at, at + size);
+        if (this.#work > workOfStep) {
+          this.#work = 0;
+          yield;
+        }
       }
       before = kindOf[index] ?? kind.other;
       i += size;
@@ -65,8 +65,21 @@ export class Attempts {
 
   /** Ends the text. */
   end(): void {
+    this.#marks.step++;
     this.#step(this.#automaton.classes - 1, this.#at, this.#at);
     this.#count = 0;
+  }
+
+  /** Lowers the oldest start of each type to that of the oldest attempt with a possible match of it. */
+  lowerOldest(oldest: Float64Array): void {
+    const { ahead } = this.#automaton;
+    this.#marks.step++;
+    for (let i = 0; i < this.#count; i++) {
+      const start = this.#starts[i] ?? 0;
+      for (const type of this.#newTypes(ahead[this.#states[i] ?? 0] ?? 0, this.#marks.matched)) {
+        if (start < (oldest[type] ?? 0)) oldest[type] = start;
+      }
+    }
   }
 
   /**
@@ -76,6 +89,7 @@ export class Attempts {
   held(forms: readonly string[] | null, pending: number): number {
     const classes = forms === null ? null : this.#classes(forms);
     let first = Infinity;
+    this.#marks.step++;
     for (let i = 0; i < this.#count; i++) {
       const start = this.#starts[i] ?? 0;
       if (start >= first) break;
@@ -89,11 +103,11 @@ export class Attempts {
     return first;
   }
 
+  /** The first character without a match of a type ahead. Types of older attempts in the same step were looked up. */
   #uncovered(state: number, start: number): number {
-    const { ahead, lists } = this.#automaton;
     if (this.#coverage.isEmpty) return start;
     let first = Infinity;
-    for (const type of lists[ahead[state] ?? 0] ?? []) {
+    for (const type of this.#newTypes(this.#automaton.ahead[state] ?? 0, this.#marks.matched)) {
       first = Math.min(first, this.#coverage.uncovered(type, start));
     }
     return first;
@@ -129,7 +143,7 @@ export class Attempts {
       // Most attempts end with the next character.
       if (target === 0 && lateList === 0) continue;
       const start = this.#starts[i] ?? 0;
-      if (lateList !== 0) this.#match(lateList, start, at);
+      for (const type of this.#newTypes(lateList, this.#marks.late)) this.#coverage.add(type, start, at);
       if (target !== 0) this.#follow(target, start, after);
     }
   }
@@ -142,7 +156,7 @@ export class Attempts {
     if (reached[state] === step) return;
     reached[state] = step;
     const list = matched[state] ?? 0;
-    if (list !== 0) this.#match(list, start, after);
+    for (const type of this.#newTypes(list, this.#marks.matched)) this.#coverage.add(type, start, after);
     if (ahead[state] === 0) return;
     const slot = this.#count++;
     if (slot === this.#starts.length) this.#grow();
@@ -150,8 +164,22 @@ export class Attempts {
     this.#states[slot] = state;
   }
 
-  #match(list: number, start: number, end: number): void {
-    for (const type of this.#automaton.lists[list] ?? []) this.#coverage.add(type, start, end);
+  /** The types of a list without those of older attempts in the same step: a match of an older one contains others. */
+  #newTypes(list: number, { lists, types }: MarkedTypes): ArrayLike<number> & Iterable<number> {
+    const all = this.#automaton.lists[list] ?? nothing;
+    const { step } = this.#marks;
+    if (list === 0 || lists[list] === step) return nothing;
+    lists[list] = step;
+    this.#work += all.length;
+    if (all.length === 1) {
+      const type = all[0] ?? 0;
+      if (types[type] === step) return nothing;
+      types[type] = step;
+      return all;
+    }
+    const fresh = all.filter((type) => types[type] !== step);
+    for (const type of fresh) types[type] = step;
+    return fresh;
   }
 
   #grow(): void {
@@ -164,10 +192,20 @@ export class Attempts {
   }
 }
 
-/** The step in which each state was last reached. All scans share them: a step is never interrupted. */
+const nothing = new Uint16Array(0);
+
+/** Steps in which lists of types, and types, were last seen. */
+interface MarkedTypes {
+  readonly lists: Float64Array;
+  readonly types: Float64Array;
+}
+
+/** The step in which each state was last reached, and each type seen. All scans share them: a step is never interrupted. */
 interface Marks {
-  readonly reached: Uint32Array;
   step: number;
+  readonly reached: Float64Array;
+  readonly matched: MarkedTypes;
+  readonly late: MarkedTypes;
 }
 
 const marksByAutomaton = new WeakMap<Automaton, Marks>();
@@ -175,7 +213,18 @@ const marksByAutomaton = new WeakMap<Automaton, Marks>();
 function marksOf(automaton: Automaton): Marks {
   const known = marksByAutomaton.get(automaton);
   if (known !== undefined) return known;
-  const marks = { reached: new Uint32Array(automaton.matched.length), step: 0 };
+  const { lists, matched } = automaton;
+  const types = 1 + lists.reduce((most, list) => Math.max(most, list.at(-1) ?? 0), 0);
+  const markedTypes = (): MarkedTypes => ({
+    lists: new Float64Array(lists.length),
+    types: new Float64Array(types),
+  });
+  const marks = {
+    step: 0,
+    reached: new Float64Array(matched.length),
+    matched: markedTypes(),
+    late: markedTypes(),
+  };
   marksByAutomaton.set(automaton, marks);
   return marks;
 }

@@ -24,7 +24,7 @@ interface OpenSpan {
   /** It is a match, whatever follows: no exception. */
   isMatch: boolean;
   /** The text of what may be an exception. */
-  text?: string;
+  text: string | null;
 }
 
 /**
@@ -45,15 +45,23 @@ export class Coverage {
 
   /** Adds a match. Spans of a type are in order and don't overlap. */
   add(type: number, start: number, end: number): void {
-    const joined: OpenSpan = { start, end, reported: 0, startInText: -1, isMatch: this.#exceptions === null };
     const spans = this.#spans.get(type);
+    const isMatch = this.#exceptions === null;
     if (spans === undefined) {
-      this.#spans.set(type, [joined]);
+      this.#spans.set(type, [{ start, end, reported: 0, startInText: -1, isMatch, text: null }]);
+      return;
+    }
+    const latest = spans.at(-1);
+    if (latest !== undefined && latest.start <= start && latest.end > start) {
+      if (latest.end >= end) return;
+      latest.end = end;
+      latest.text = null;
       return;
     }
     let first = spans.length;
     while (first > 0 && (spans[first - 1]?.end ?? 0) > start) first--;
     let last = first;
+    const joined: OpenSpan = { start, end, reported: 0, startInText: -1, isMatch, text: null };
     for (let span = spans[last]; span !== undefined && span.start < end; span = spans[++last]) {
       joined.start = Math.min(joined.start, span.start);
       joined.end = Math.max(joined.end, span.end);
@@ -67,33 +75,35 @@ export class Coverage {
   /** The first character from `start` on without a match of the type. */
   uncovered(type: number, start: number): number {
     const spans = this.#spans.get(type) ?? [];
-    for (let i = spans.length - 1; i >= 0; i--) {
-      const span = spans[i];
-      if (span === undefined || span.end <= start) return start;
-      if (span.start <= start) return span.end;
+    let [low, high] = [0, spans.length];
+    // The number of spans starting at `start` or before.
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((spans[middle]?.start ?? 0) <= start) low = middle + 1;
+      else high = middle;
     }
-    return start;
+    return Math.max(start, spans[low - 1]?.end ?? 0);
   }
 
   /**
-   * Drops exceptions, and returns the first place of a span which may become one. `oldestOf` is the start of
-   * the oldest attempt of a type: spans ending before it no longer grow. `textOf` knows the last part, and as many
-   * characters before as an exception may have.
+   * Drops exceptions, and returns the first place of a span which may become one. `oldest` are the starts of the oldest
+   * attempts by type: spans ending before no longer grow. `textOf` knows the last part, and as many characters before as
+   * an exception may have.
    */
-  except(oldestOf: (type: number) => number, textOf: (start: number, end: number) => string): number {
+  except(oldest: ArrayLike<number>, textOf: (start: number, end: number) => string): number {
     const exceptions = this.#exceptions;
     let held = Infinity;
     if (exceptions === null) return held;
     for (const [type, spans] of this.#spans) {
       if (spans.every(({ isMatch }) => isMatch)) continue;
-      const oldest = oldestOf(type);
+      const grown = oldest[type] ?? Infinity;
       const left = spans.filter((span) => {
         if (span.end - span.start > decidedWithin) span.isMatch = true;
         if (span.isMatch) return true;
         span.text ??= textOf(span.start, span.end);
-        const isWhole = span.end <= oldest;
+        const isWhole = span.end <= grown;
         // An older attempt may become a part of the match.
-        if (span.start <= oldest) {
+        if (span.start <= grown) {
           span.isMatch = !(isWhole ? exceptions.has(span.text) : exceptions.mayHave(span.text));
         }
         if (!span.isMatch && !isWhole) held = Math.min(held, span.start);
@@ -109,19 +119,21 @@ export class Coverage {
    * Takes new and longer spans with a start before `cleared`, as places in the text. Spans ending before the oldest
    * attempt of their type no longer grow and are forgotten.
    */
-  take(cleared: number, oldestOf: (type: number) => number, places: Places): CoveredSpan[] {
+  take(cleared: number, oldest: ArrayLike<number>, places: Places): CoveredSpan[] {
     const taken: CoveredSpan[] = [];
     for (const [type, spans] of this.#spans) {
+      const grown = oldest[type] ?? Infinity;
+      let done = 0;
       for (const span of spans) {
-        if (span.start >= cleared || span.reported === span.end) continue;
+        if (span.start >= cleared) break;
+        if (span.end <= grown) done++;
+        if (span.reported === span.end) continue;
         if (span.reported === 0) span.startInText = places.startOf(span.start);
         span.reported = span.end;
         taken.push({ type, from: span.startInText, until: places.endOf(span.end) });
       }
-      const oldest = oldestOf(type);
-      const open = spans.filter(({ end, reported }) => end > oldest || reported !== end);
-      if (open.length === 0) this.#spans.delete(type);
-      else if (open.length < spans.length) this.#spans.set(type, open);
+      if (done === spans.length) this.#spans.delete(type);
+      else if (done > 0) spans.splice(0, done);
     }
     return taken;
   }

@@ -9,8 +9,8 @@ import {
 } from './character-kind.ts';
 import type { Program } from './program.ts';
 
-/** Bounds of one automaton: `next` has a cell of two bytes by state and class. */
-export const automatonBounds = { states: 8192, cells: 1 << 20 } as const;
+/** Bounds of one automaton: `next` has a cell of two bytes by state and class; a step may go through all lists of types. */
+const automatonBounds = { states: 8192, cells: 1 << 20, listed: 1 << 18 } as const;
 
 /** Instructions waiting for a character, and matched types. */
 interface Closure {
@@ -55,7 +55,9 @@ class Determinizer {
       if (state >= automatonBounds.states || state * this.#width > automatonBounds.cells) return null;
       this.#expand(state);
     }
-    return this.#tables(starts);
+    const tables = this.#tables(starts);
+    const listed = tables.lists.reduce((sum, list) => sum + list.length, 0);
+    return listed > automatonBounds.listed ? null : tables;
   }
 
   /** Follows what needs no character. Conditions are left for the next character unless `holding` has them. */

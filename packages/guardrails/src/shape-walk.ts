@@ -1,5 +1,9 @@
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import type { Shape } from './checks/shape.ts';
 import type { Coverage } from './coverage.ts';
+
+/** Candidates in one step of a scan: the slowest proofs take about a millisecond. */
+const candidatesOfStep = 4;
 
 /** The part of a text in memory, in the form in which texts are read. */
 export interface TextWindow {
@@ -40,14 +44,16 @@ export class ShapeWalk {
   }
 
   /** Goes on to the end of the window, which is the end of the text if `isEnd`. */
-  run({ text, base }: TextWindow, isEnd: boolean): void {
+  *run({ text, base }: TextWindow, isEnd: boolean): Steps<void> {
     const shape = this.#shape;
     let at = this.#next - base;
     if (this.#open !== null) at = this.#match(this.#open, { text, base }, isEnd);
     this.#isUndecided = false;
+    let candidates = 0;
     while (this.#open === null) {
       const start = shape.next(text, at);
       if (start === -1) break;
+      if (++candidates % candidatesOfStep === 0) yield;
       const verdict = shape.at(text, start, isEnd);
       if (verdict === 'undecided') {
         this.#next = base + start;

@@ -39,7 +39,8 @@ interface ScannedCheck {
   readonly coverage: Coverage;
   readonly attempts: readonly Attempts[];
   readonly walks: readonly { readonly walk: ShapeWalk; readonly type: number }[];
-  readonly oldestOf: (type: number) => number;
+  /** The start of the oldest attempt of each type. */
+  readonly oldest: Float64Array;
 }
 
 /**
@@ -65,7 +66,7 @@ export class TextScan {
     let cleared = 0;
     for (let at = 0; at === 0 || at < piece.length; at += partLength) {
       yield* this.#scan(this.#normalized.push(piece.slice(at, at + partLength)), false);
-      cleared = this.#report(matches, false);
+      cleared = yield* this.#report(matches, false);
     }
     return { cleared, matches: inOrder(matches) };
   }
@@ -74,7 +75,8 @@ export class TextScan {
   *end(): Steps<ScannedPiece> {
     const matches = new Map<string, TextMatch>();
     yield* this.#scan(this.#normalized.end(), true);
-    return { cleared: this.#report(matches, true), matches: inOrder(matches) };
+    const cleared = yield* this.#report(matches, true);
+    return { cleared, matches: inOrder(matches) };
   }
 
   #scannedCheck({ types, automata, shapes, exceptions }: CompiledCheck): ScannedCheck {
@@ -86,35 +88,31 @@ export class TextScan {
       walk.users.push({ coverage, type });
       return { walk, type };
     });
-    const oldestOf = (type: number): number => {
-      const starts = attempts.map((each) => each.oldestOf(type));
-      return Math.min(...starts, ...walks.map((each) => (each.type === type ? each.walk.oldest : Infinity)));
-    };
-    return { types, coverage, attempts, walks, oldestOf };
+    return { types, coverage, attempts, walks, oldest: new Float64Array(types.length) };
   }
 
   *#scan(read: string, isEnd: boolean): Steps<void> {
     if (read === '' && !isEnd) return;
     const base = this.#normalized.read - read.length;
     if (this.#walks.size > 0 || this.#hasExceptions) this.#window.text += read;
-    for (const walk of this.#walks.values()) walk.run(this.#window, isEnd);
+    for (const walk of this.#walks.values()) yield* walk.run(this.#window, isEnd);
     for (const { attempts } of this.#checks) {
-      yield;
       for (const each of attempts) {
-        each.run(read, base);
+        yield* each.run(read, base);
         if (isEnd) each.end();
       }
     }
   }
 
   /** Notes decided matches, and returns how much of the text is cleared. */
-  #report(matches: Map<string, TextMatch>, isEnd: boolean): number {
+  *#report(matches: Map<string, TextMatch>, isEnd: boolean): Steps<number> {
     const { read, length } = this.#normalized;
-    const undecided = isEnd ? Infinity : this.#undecided();
+    const undecided = isEnd ? Infinity : yield* this.#undecided();
+    for (const check of this.#checks) if (!check.coverage.isEmpty) this.#noteOldest(check);
     const held = Math.min(undecided, this.#firstException());
-    for (const [check, { types, coverage, oldestOf }] of this.#checks.entries()) {
+    for (const [check, { types, coverage, oldest }] of this.#checks.entries()) {
       if (coverage.isEmpty) continue;
-      for (const { type, from, until } of coverage.take(Math.min(held, read), oldestOf, this.#normalized)) {
+      for (const { type, from, until } of coverage.take(Math.min(held, read), oldest, this.#normalized)) {
         matches.set(`${check},${type},${from}`, { check, type: types[type] ?? '', from, until });
       }
     }
@@ -124,11 +122,12 @@ export class TextScan {
   }
 
   /** The first place where a match may still begin or continue; Infinity if no match may. */
-  #undecided(): number {
+  *#undecided(): Steps<number> {
     const { pending, pendingForms, read } = this.#normalized;
     let first = Infinity;
     for (const { attempts } of this.#checks) {
       for (const each of attempts) first = Math.min(first, each.held(pendingForms, read));
+      if (attempts.length > 0) yield;
     }
     if (this.#walks.size === 0) return first;
     if (pendingForms === null) first = Math.min(first, read);
@@ -137,12 +136,19 @@ export class TextScan {
     return first;
   }
 
+  /** Notes the oldest attempt of each type with matches. */
+  #noteOldest({ attempts, walks, oldest }: ScannedCheck): void {
+    oldest.fill(Infinity);
+    for (const each of attempts) each.lowerOldest(oldest);
+    for (const { walk, type } of walks) oldest[type] = Math.min(oldest[type] ?? Infinity, walk.oldest);
+  }
+
   /** Drops exceptions; returns the first possible one. */
   #firstException(): number {
     if (!this.#hasExceptions) return Infinity;
     const { text, base } = this.#window;
     const textOf = (start: number, end: number): string => text.slice(start - base, end - base);
-    return Math.min(...this.#checks.map(({ coverage, oldestOf }) => coverage.except(oldestOf, textOf)));
+    return Math.min(...this.#checks.map(({ coverage, oldest }) => coverage.except(oldest, textOf)));
   }
 
   /** Forgets what later reports don't need. */

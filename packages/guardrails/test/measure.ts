@@ -3,7 +3,6 @@
  * and texts and patterns made to be slow. `node packages/guardrails/test/measure.ts`
  */
 import { readFileSync, readdirSync } from 'node:fs';
-import { performance } from 'node:perf_hooks';
 import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import { bytesOf } from '../src/automaton.ts';
 import { piiShapes, piiTypes } from '../src/checks/pii.ts';
@@ -136,16 +135,16 @@ function timeOf(checks: readonly CompiledCheck[], pieces: readonly string[]): st
   return Math.min(once(), once(), once()).toFixed(0);
 }
 
-/** The longest step of a scan in milliseconds, in the fastest of three scans. */
+/** The longest step of a scan in milliseconds of the processor, in the fastest of three scans. */
 function longestStep(checks: readonly CompiledCheck[], text: string): string {
   const once = (): number => {
     const scan = new TextScan(checks);
     let longest = 0;
     for (const steps of [scan.push(text), scan.end()]) {
       for (let done = false; !done;) {
-        const begun = performance.now();
+        const begun = process.cpuUsage();
         done = steps.next().done === true;
-        longest = Math.max(longest, performance.now() - begun);
+        longest = Math.max(longest, process.cpuUsage(begun).user / 1000);
       }
     }
     return longest;
@@ -191,27 +190,31 @@ for (const [set, checks] of Object.entries(sets)) {
 }
 
 const attacks: Record<string, string> = {
-  digits: '4'.repeat(20_000),
-  'digit groups': '4 '.repeat(10_000),
-  'plus signs': '+1 '.repeat(7_000),
-  'phone groups': '+8 4 9 1 2 3 4 5 6 7 8 9 1 2 3 '.repeat(700),
-  'at signs': 'a@'.repeat(10_000),
-  domains: 'a@b.cc '.repeat(3_000),
-  prefixes: 'sk-'.repeat(7_000),
-  begins: '-----BEGIN PRIVATE KEY-----\n'.repeat(700),
-  schemes: 'http://a:'.repeat(2_200),
-  passwords: 'password='.repeat(2_200),
-  ibans: 'DE89 '.repeat(4_000),
-  marks: `e${'\u0301'.repeat(20_000)}`,
-  invisible: '\u200b'.repeat(20_000),
-  emoji: '👩‍💻'.repeat(4_000),
-  addresses: 'jane@acme.com '.repeat(1_500),
-  letters: 'az'.repeat(10_000),
+  digits: '4'.repeat(2_500),
+  'digit groups': '4 '.repeat(2_500),
+  'plus signs': '+1 '.repeat(1_750),
+  'phone groups': '+8 4 9 1 2 3 4 5 6 7 8 9 1 2 3 '.repeat(175),
+  'at signs': 'a@'.repeat(2_500),
+  domains: 'a@b.cc '.repeat(750),
+  prefixes: 'sk-'.repeat(1_750),
+  begins: '-----BEGIN PRIVATE KEY-----\n'.repeat(175),
+  schemes: 'http://a:'.repeat(550),
+  passwords: 'password='.repeat(550),
+  ibans: 'DE89 '.repeat(1_000),
+  marks: `e${'\u0301'.repeat(2_500)}`,
+  invisible: '\u200b'.repeat(2_500),
+  emoji: '👩‍💻'.repeat(1_000),
+  addresses: 'jane@acme.com '.repeat(375),
+  letters: 'az'.repeat(2_500),
 };
 const manyStarts = checkOfRules(Array.from({ length: 16 }, (_, i) => regexRule(`[a-z]{1,${250 - i}}${i}`)));
 const overlapping = checkOfRules(
   Array.from({ length: 100 }, (_, i) => regexRule(`(?i)[a-z0-9@]{1,${i + 1}}`)),
 );
+const countries =
+  'US VN DE GB FR IT ES PL NL BE AT CH SE NO DK FI PT GR IE CZ HU RO BG TR JP KR IN BR MX AU NZ ZA'.split(
+    ' ',
+  );
 const hostile: Record<string, CompiledCheck[]> = {
   'all types, with exceptions': [
     shapesCheck(
@@ -219,15 +222,16 @@ const hostile: Record<string, CompiledCheck[]> = {
       ['*@acme.com', 'x'],
     ),
   ],
+  'telephones of 32 countries': [shapesCheck(piiShapes({ types: ['phone'], regions: countries }), [])],
   'many starts, 28 checks': Array.from({ length: 28 }, () => manyStarts),
   'overlapping matches': [overlapping],
 };
 console.log(
-  'checks | text | longest step of 20,000 characters in ms | µs for 1,000 in pieces of 1 | of 1,000',
+  'checks | text | longest step of about 5,000 characters in ms | µs for 1,000 in pieces of 1 | of 1,000',
 );
 for (const [set, checks] of Object.entries(hostile)) {
   for (const [name, text] of Object.entries(attacks)) {
-    const small = timeOf(checks, piecesOf(text.slice(0, 2_000), [1]));
+    const small = timeOf(checks, piecesOf(text.slice(0, 1_000), [1]));
     console.log(
       [set, name, longestStep(checks, text), small, timeOf(checks, piecesOf(text, [1000]))].join(' | '),
     );
