@@ -11,9 +11,13 @@ export const maxChoices = 128;
 export const maxReadChoices = 256;
 /** An answer with more calls of tools fails. */
 export const maxCalls = 128;
-/** A checked answer with more texts fails, and so do arguments of a call with more of them. */
+/** A checked answer with more texts fails, and with more characters in the texts of one frame, which take 50 ms. */
 export const maxStreamTexts = 8_192;
+export const maxFrameChars = 2 * 1024 * 1024;
+/** The same for texts in the arguments of a call. */
 export const maxArgumentTexts = 20_000;
+/** The same for runs of characters, escapes and punctuation of them in one frame: as many take 40 ms. */
+export const maxArgumentSteps = 100_000;
 /** An answer put together of more text fails. */
 export const maxBuiltChars = 16 * 1024 * 1024;
 /** The same where what was put together is read once more, within 50 ms. */

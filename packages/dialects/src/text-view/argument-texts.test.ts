@@ -70,6 +70,16 @@ describe('the texts of arguments', () => {
     );
   });
 
+  it('are read up to a bound of work', () => {
+    for (const json of [
+      `[${','.repeat(200_000)}]`,
+      `["${String.raw`\n`.repeat(120_000)}"]`,
+      `[${'1,'.repeat(30_000)}1]`,
+    ])
+      expect(() => new ArgumentTexts().read(json)).toThrow(/^the arguments of a call have too m/);
+    expect(new ArgumentTexts().read(`{"a":${' '.repeat(200_000)}"b"}`).length).toBe(4);
+  });
+
   it('are one text without JSON', () => {
     expect(textsOf([' Say "h', 'i" {now}'])).toEqual([{ type: 'string', value: 'Say "hi" {now}' }]);
   });

@@ -1,3 +1,5 @@
+import { maxArgumentSteps, maxArgumentTexts } from '../bounds.ts';
+
 /** Characters of a string, a number or a name in JSON that arrives in pieces. */
 export interface ArgumentText {
   /** Counts the strings, numbers and names of the JSON. */
@@ -19,7 +21,7 @@ const escapes: Readonly<Partial<Record<string, string>>> = {
 };
 
 /** Characters outside of strings, without a text. */
-const punctuation = /[\s{}[\]:,"]/;
+const punctuation: ReadonlySet<string> = new Set(' \n\r\t{}[]:,"');
 
 /** Deeper arguments are read as one text. */
 const maxDepth = 200;
@@ -55,7 +57,10 @@ export class ArgumentTexts {
   read(piece: string): ArgumentText[] {
     const texts: ArgumentText[] = [];
     this.#openFrom = null;
-    for (let at = 0; at < piece.length;) at = this.#next(piece, at, texts);
+    for (let [at, steps] = [0, 0]; at < piece.length; steps += 1) {
+      if (steps > maxArgumentSteps) throw new Error('the arguments of a call have too much JSON');
+      at = this.#next(piece, at, texts);
+    }
     return texts;
   }
 
@@ -112,10 +117,12 @@ export class ArgumentTexts {
   }
 
   #outside(piece: string, at: number, texts: ArgumentText[]): number {
+    const space = spaceEnd(piece, at);
+    if (space > at && this.#state === 'plain') return space;
     const character = piece[at] ?? '';
-    if (!punctuation.test(character)) {
+    if (!punctuation.has(character)) {
       let until = at + 1;
-      while (until < piece.length && !punctuation.test(piece[until] ?? '')) until += 1;
+      while (until < piece.length && !punctuation.has(piece[until] ?? '')) until += 1;
       this.#state = 'bare';
       texts.push({ ...this.#head('bare'), value: piece.slice(at, until), from: at, until });
       return until;
@@ -136,7 +143,8 @@ export class ArgumentTexts {
       this.#open.push(character);
       if (this.#open.length > maxDepth) this.#state = 'text';
     } else if (character === '}' || character === ']') this.#open.pop();
-    if (character.trim() !== '') this.#awaitsName = this.#open.at(-1) === '{' && /[{,]/.test(character);
+    const mayName = character === ',' || character === '{';
+    if (!isSpace(character)) this.#awaitsName = mayName && this.#open.at(-1) === '{';
   }
 
   #head(type: ArgumentText['type']): Pick<ArgumentText, 'index' | 'type' | 'isEnd'> {
@@ -145,8 +153,19 @@ export class ArgumentTexts {
 
   #end(): void {
     this.#index += 1;
+    if (this.#index > maxArgumentTexts) throw new Error('the arguments of a call have too many texts');
     this.#state = 'plain';
   }
+}
+
+function spaceEnd(piece: string, from: number): number {
+  let at = from;
+  while (isSpace(piece[at])) at += 1;
+  return at;
+}
+
+function isSpace(character: string | undefined): boolean {
+  return character === ' ' || character === '\n' || character === '\r' || character === '\t';
 }
 
 /** Whether an escape is at its end. */

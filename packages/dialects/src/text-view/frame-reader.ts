@@ -1,6 +1,6 @@
 import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import { indexOrEnd, openBrace, skipSpace } from '@gatehouse/kit/json-bytes';
-import { maxStreamTexts } from '../bounds.ts';
+import { maxFrameChars, maxStreamTexts } from '../bounds.ts';
 import { dataOf, frameData } from '../wire/sse-frames.ts';
 import { FrameShape } from './frame-shape.ts';
 import { SourceText } from './source-text.ts';
@@ -38,6 +38,8 @@ export class FrameReader implements EarlierChanges {
     const body = bodyOf(frame);
     if (body === null) return new FrameTexts(frame, { segments: [], ends: [], stream: this });
     const view = atOnce(TextView.read(body.json, this.rules));
+    const chars = view.texts.reduce((sum, { value }) => sum + value.length, 0);
+    if (chars > maxFrameChars) throw new Error('a frame of the stream has too much text to be checked');
     const ends: TextChannel[] = [];
     const pieces: NextPiece[] = [];
     const segments = view.texts.flatMap((source) => this.#segmentsOf(source, ends, pieces));

@@ -202,6 +202,13 @@ describe('a frame', () => {
     expect(new GatheredTexts('chat', deltas).all).toEqual(['answer =a_new', 'answer one text']);
   });
 
+  it('is refused with too much text', () => {
+    const reader = new FrameReader(dialects.chat.texts.frame);
+    expect(() => reader.read(frameOf(chunk({ content: 'a'.repeat(2 * 1024 * 1024 + 1) })))).toThrow(
+      'a frame of the stream has too much text to be checked',
+    );
+  });
+
   it('stays without an object, and is written in one line if it has several', () => {
     const reader = new FrameReader(dialects.chat.texts.frame);
     for (const text of [': waiting\n\n', 'data: [DONE]\n\n', '\n']) {

@@ -1,5 +1,4 @@
 import { createHash, type Hash } from 'node:crypto';
-import { maxArgumentTexts } from '../bounds.ts';
 import { ArgumentTexts, type ArgumentText } from './argument-texts.ts';
 import type { TextKind } from './text-rules.ts';
 import { TextChannel, type ChannelHead } from './text-channel.ts';
@@ -155,7 +154,6 @@ export class StreamText {
   }
 
   #begin(index: number, channel: TextChannel): TextChannel {
-    if (index >= maxArgumentTexts) throw new Error('the arguments of a call have too many texts');
     this.#channels.set(index, channel);
     return channel;
   }

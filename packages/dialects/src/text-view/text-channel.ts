@@ -71,9 +71,9 @@ export class TextChannel implements ChannelHead {
     for (let index = this.#changes.length - 1; index >= 0; index -= 1) {
       const change = this.#changes[index];
       if (change === undefined || change.until <= from) break;
-      if (change.from < until) list.unshift(change);
+      if (change.from < until) list.push(change);
     }
-    return list;
+    return list.reverse();
   }
 
   /** Counts a piece, as its frame leaves. */
