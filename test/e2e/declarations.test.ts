@@ -228,6 +228,36 @@ policies:
   });
 });
 
+it('guardrails are made, changed, and keep credentials that are not sent again', async () => {
+  const key = tenant.adminKey;
+  const declare = (check: string) =>
+    writeFile(file, `guardrails: [{ name: names, action: mask, check: { ${check} } }]\n`);
+  const url = "type: presidio, url: 'https://presidio.example.com'";
+  const auth = "auth: { type: bearer, token: '${TOKEN}' }";
+  await declare(`${url}, auth: { type: bearer, token: written }`);
+  expect(await run(`plan -f ${file}`)).toMatchObject({
+    ...{ code: 2, error: expect.stringContaining('secrets in auth come from the environment') },
+  });
+  await declare(`${url}, ${auth}`);
+  const environment = { TOKEN: 'canary' };
+  expect(await run(`apply -f ${file}`, { environment })).toEqual({
+    ...{ code: 0, error: '', out: '+ created guardrails names\n' },
+  });
+  expect(await run(`plan -f ${file}`)).toMatchObject({ code: 0, out: 'Everything is as declared.\n' });
+  await declare(`${url}, language: de, ${auth}`);
+  expect(await run(`apply -f ${file}`)).toEqual({
+    ...{ code: 0, error: '', out: '~ updated guardrails names (check)\n' },
+  });
+  const shown = async () => (await gateway.call('/v1/guardrails/names', { key })).body;
+  expect(await shown()).toMatchObject({ check: { language: 'de', auth: { token_set: true } } });
+  expect(await run(`apply -f ${file} --send-secrets`, { environment })).toMatchObject({
+    ...{ code: 0, error: '', out: '~ updated guardrails names (auth)\n' },
+  });
+  await declare('type: secrets');
+  expect(await run(`apply -f ${file}`)).toMatchObject({ code: 0, error: '' });
+  expect(await shown()).toMatchObject({ check: { type: 'secrets' } });
+});
+
 it('a user is declared by its id, and a policy counts as it was made', async () => {
   const key = tenant.adminKey;
   const body = { aliases: ['ada@example.com'] };

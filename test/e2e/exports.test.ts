@@ -83,6 +83,17 @@ policies:
     budget: { usd: '20', period: month }
     overrides: { 'group:Research': { budget_usd: null, note: Migration } }
   - { name: all, budget: { usd: '5', period: day }, enforce: false, enabled: false, alerts: [90] }
+guardrails:
+  - name: contacts
+    check: { type: pii, regions: [DE] }
+    action: substitute
+    select: { groups: [Research] }
+    except: ['*@example.org']
+  - name: names
+    check: { type: presidio, url: 'https://presidio.example.com', auth: { type: bearer, token: '\${TOKEN}' } }
+    action: mask
+    hold: 400
+    enabled: false
 api_keys:
   - name: ci
     role: user
@@ -114,6 +125,7 @@ it('an export declares a tenant: no change is left there, and another tenant bec
     'CHANNEL_SLACK_DESK_SIGNING_SECRET',
     'ENDPOINT_PAYMENTS_SECRET',
     'ENDPOINT_SHOP_SECRET',
+    'GUARDRAIL_NAMES_TOKEN',
     'MCP_FILES_X_KEY',
     'MCP_MAIL_TOKEN',
   ]);
@@ -232,7 +244,7 @@ it('an export has what the key may read, and names the rest', async () => {
   const { code, out, error } = await run('export', { key: (key.body as { key: string }).key });
   expect([code, error]).toEqual([
     1,
-    'Left out, because this key may not read them: mcp_servers, channels, endpoints, subscriptions, users, policies\n',
+    'Left out, because this key may not read them: mcp_servers, channels, endpoints, subscriptions, users, policies, guardrails\n',
   ]);
   expect(out).toContain('#   subscriptions\n');
   expect(out).toContain('  - key: clerk\n');

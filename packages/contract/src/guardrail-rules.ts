@@ -1,4 +1,4 @@
-import { isAskingOutside, maxPatterns, type ChangedCheck, type CheckView } from './guardrail-checks.ts';
+import { isAskingOutside, maxPatterns, type CheckView, type NewCheck } from './guardrail-checks.ts';
 
 /** Rules between the members of a guardrail. */
 
@@ -9,7 +9,7 @@ export const guardedTexts = ['system', 'user', 'tool_result', 'answer', 'tool_ca
 export type GuardedText = (typeof guardedTexts)[number];
 
 /** A check whatever form its `auth` has. */
-type AnyCheck = CheckView | ChangedCheck;
+type AnyCheck = CheckView | NewCheck;
 
 /** Members with rules between them. */
 export interface Behaviour {

@@ -116,7 +116,9 @@ const patch = {
   ...definition,
   name,
   enabled,
-  check: changedCheck.describe('In place of the present one, as a whole'),
+  check: changedCheck.describe(
+    'Members of a check of the same type are changed; one of another type is a new check. Credentials stay with their host',
+  ),
 };
 
 export const patchGuardrail = z
@@ -204,7 +206,7 @@ function routesOf({ prefix, path, access, shapes, example: one }: GuardrailAudie
       response: ok(shapes.one),
       summary: 'Change a guardrail',
       description:
-        '`check` is replaced as a whole. `on`, `on_error` and `hold` that have their defaults follow another check or action.',
+        'A JSON merge patch (RFC 7396), except that `check` names its type, and its records are replaced. `on`, `on_error` and `hold` that have their defaults follow another check or action.',
       examples: {
         disable: {
           summary: 'Disable it',

@@ -127,6 +127,15 @@ describe('a guardrail', () => {
     expect(await call('PATCH', id, { action: 'flag', on: ['answer'] })).toMatchObject({
       body: { on: ['answer'], on_error: 'open' },
     });
+    expect(await call('PATCH', id, { check: { type: 'pii', regions: ['DE'] } })).toMatchObject({
+      body: { check: { types: ['email', 'phone', 'credit_card', 'iban'], regions: ['DE'] } },
+    });
+    expect(await call('PATCH', id, { check: { type: 'model', model: 'small' } })).toMatchObject({
+      ...{
+        status: 400,
+        body: { error: { code: 'missing_required_parameter', param: 'check.instructions' } },
+      },
+    });
     expect(await call('PATCH', id, { check: model })).toMatchObject({
       body: { on: ['answer'], hold: 'answer', check: model },
     });

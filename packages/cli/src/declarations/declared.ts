@@ -10,6 +10,7 @@ import {
 } from '../inputs.ts';
 import { UsageError } from '../usage-error.ts';
 import { kinds, type Kind } from './kinds.ts';
+import { withInnerBeside } from './inner-members.ts';
 import { placeIn, placeText, type SourcePlace } from './place.ts';
 
 export type Members = Record<string, unknown>;
@@ -88,7 +89,8 @@ function declarationsOf(parsed: ParsedDocument, name: string, mistakes: string[]
       mistakes.push(`${placeText(at(list))}: ${list} ${mistake}`);
       return [];
     }
-    return things.flatMap((members: unknown, index) => {
+    return things.flatMap((thing: unknown, index) => {
+      const members = isMembers(thing) ? withInnerBeside(kind, thing) : thing;
       const place = at(list, String(index));
       const mistake = mistakeOf(kind, members);
       if (mistake === null) return [{ kind, members: members as Members, place }];

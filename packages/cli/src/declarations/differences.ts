@@ -48,7 +48,7 @@ function isTime(value: unknown): value is string {
 
 /** The declared value together with what is beside it in the gateway. */
 export function merged(current: unknown, declared: unknown): unknown {
-  if (!isMembers(declared) || !isMembers(current)) return declared;
+  if (!isMembers(declared) || !isMembers(current) || declared['type'] !== current['type']) return declared;
   const members = Object.entries(declared).map(([name, value]) => [name, merged(current[name], value)]);
   return { ...current, ...(Object.fromEntries(members) as Members) };
 }

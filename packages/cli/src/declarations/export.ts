@@ -77,11 +77,11 @@ async function readable(client: ApiClient, { path }: Kind): Promise<Members[] | 
 
 /**
  * Keys of logins and of programs end by themselves, and a new one comes with the next login, as users of logins and of
- * SCIM do. Policies of the operator are not the tenant's.
+ * SCIM do. Policies and guardrails of the operator are not the tenant's.
  */
 function isDeclarable({ name }: Kind, thing: Members): boolean {
   if (name === 'users') return thing['source'] === 'api';
-  if (name === 'policies') return !String(thing['name']).startsWith('owner:');
+  if (name === 'policies' || name === 'guardrails') return !String(thing['name']).startsWith('owner:');
   if (name !== 'api_keys') return true;
   const isOfLogin =
     /^login /.test(String(thing['created_by'])) || / \(program .*\)$/.test(String(thing['name']));
@@ -221,6 +221,8 @@ function credentialsOf({ name: kind }: Kind, thing: Members, variable: (member: 
         ? {}
         : { credentials: Object.fromEntries(names.map((name) => [name, variable(name)])) };
     }
+    case 'guardrails':
+      return checkOf(thing['check'], variable);
     case 'endpoints':
       return senderSchemes.includes(String(thing['scheme'])) ? { secret: variable('secret') } : {};
     default:
@@ -243,6 +245,13 @@ function authOf(view: unknown, variable: (member: string) => string): Members {
     return value === null ? [] : [[name, declared(value, name, variable)]];
   });
   return Object.fromEntries(members);
+}
+
+/** The check of a guardrail that asks a server. */
+function checkOf(view: unknown, variable: (member: string) => string): Members {
+  if (!isMembers(view) || view['url'] === undefined) return {};
+  const { auth, ...others } = view;
+  return { check: { ...(declared(others, 'check', variable) as Members), auth: authOf(auth, variable) } };
 }
 
 function textOf(lists: Record<string, Members[]>, leftOut: LeftOut): string {

@@ -9,6 +9,8 @@ export interface Kind {
   identity: string;
   /** Members the API takes and never shows: sent when the thing is made, and again with `--send-secrets`. */
   hidden: readonly string[];
+  /** The members that some hidden ones stand in, by the names of these. */
+  inner: Readonly<Record<string, string>>;
   /** Members taken by a creation only. */
   once: readonly string[];
   /** Members beside each creation and change, stored nowhere. */
@@ -22,7 +24,7 @@ export interface Kind {
 }
 
 const plain = {
-  ...{ hidden: [], once: [], options: [], secrets: [] },
+  ...{ hidden: [], inner: {}, once: [], options: [], secrets: [] },
   ...{ canChange: true, canDelete: true, isPut: false },
 };
 
@@ -70,6 +72,14 @@ export const kinds: readonly Kind[] = [
   },
   { ...plain, name: 'users', path: '/v1/users', identity: 'user_id', once: ['user_id'], isPut: true },
   { ...plain, name: 'policies', path: '/v1/policies', identity: 'name', once: ['per'] },
+  {
+    ...plain,
+    name: 'guardrails',
+    path: '/v1/guardrails',
+    identity: 'name',
+    hidden: ['auth'],
+    inner: { auth: 'check' },
+  },
   {
     ...plain,
     name: 'api_keys',

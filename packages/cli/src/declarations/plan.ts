@@ -120,7 +120,8 @@ function stepFor(
   }
   const differing = [...changed, ...sent];
   const extras = kind.options.filter((name) => members[name] !== undefined);
-  const isSent = (name: string): boolean => differing.includes(name) || extras.includes(name);
+  const outer = sent.flatMap((name) => kind.inner[name] ?? []);
+  const isSent = (name: string): boolean => [...differing, ...extras, ...outer].includes(name);
   return {
     ...common,
     action: 'update',

@@ -1,7 +1,7 @@
 import type { Members } from './declared.ts';
 import { isMembers } from './differences.ts';
 
-/** The users named by a policy, which may be known by other ids. */
+/** The users named by a policy or a guardrail, which may be known by other ids. */
 export function usersOf({ per, select, overrides }: Members): string[] {
   const selected = isMembers(select) && Array.isArray(select['users']) ? select['users'].map(String) : [];
   const overridden = per === 'user' && isMembers(overrides) ? Object.keys(overrides) : [];

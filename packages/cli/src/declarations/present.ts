@@ -47,24 +47,25 @@ export async function readPresent(
       }),
     );
   }
-  await addUsersOfPolicies(client, declarationsOf('policies'), present);
+  for (const kind of ['policies', 'guardrails'])
+    await addSelectedUsers(client, { kind, declarations: declarationsOf(kind) }, present);
   return present;
 }
 
-/** Adds the users named by declared policies otherwise than the gateway names them. */
-async function addUsersOfPolicies(
+/** Adds the users named by declared policies or guardrails otherwise than the gateway names them. */
+async function addSelectedUsers(
   client: ApiClient,
-  policies: readonly Declaration[],
+  { kind: selecting, declarations }: { kind: Kind['name']; declarations: readonly Declaration[] },
   present: Map<Kind, Map<string, ExistingResource>>,
 ): Promise<void> {
   const kind = kinds.find(({ name }) => name === 'users');
-  const existing = [...present].find(([{ name }]) => name === 'policies')?.[1];
+  const existing = [...present].find(([{ name }]) => name === selecting)?.[1];
   if (kind === undefined || existing === undefined) return;
-  const names = policies.flatMap(({ members }) => {
-    const policy = existing.get(String(members['name']));
-    if (policy === undefined) return [];
-    const known = new Set(usersOf(policy));
-    return usersOf({ per: policy['per'], ...members }).filter((name) => !known.has(name));
+  const names = declarations.flatMap(({ members }) => {
+    const thing = existing.get(String(members['name']));
+    if (thing === undefined) return [];
+    const known = new Set(usersOf(thing));
+    return usersOf({ per: thing['per'], ...members }).filter((name) => !known.has(name));
   });
   const users = present.get(kind) ?? new Map<string, ExistingResource>();
   for (const name of new Set(names)) {

@@ -1,4 +1,5 @@
 import type { Members } from './declared.ts';
+import { withInnerInside } from './inner-members.ts';
 import type { Step } from './plan.ts';
 
 /** The request of a step. */
@@ -9,7 +10,8 @@ export interface StepRequest {
 }
 
 /** The request of a step with these members. */
-export function requestOfStep({ action, kind, id, identity }: Step, members: Members): StepRequest {
+export function requestOfStep({ action, kind, id, identity }: Step, sent: Members): StepRequest {
+  const members = withInnerInside(kind, sent);
   const item = `${kind.path}/${encodeURIComponent(id ?? identity)}`;
   if (action === 'delete') return { method: 'DELETE', path: item };
   if (kind.isPut) {

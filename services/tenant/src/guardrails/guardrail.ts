@@ -1,5 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ChangedCheck, CheckView, NewCheck } from '@gatehouse/contract/guardrail-checks';
+import {
+  newCheck,
+  type ChangedCheck,
+  type CheckView,
+  type NewCheck,
+} from '@gatehouse/contract/guardrail-checks';
 import {
   defaultBehaviour,
   guardedTexts,
@@ -18,7 +23,9 @@ import type {
 import type { PlainAuth, PlainAuthView } from '@gatehouse/contract/plain-auth';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
+import { validate } from '@gatehouse/kit/validate';
 import type { GuardrailSecrets } from '@gatehouse/secrets/guardrail-secrets';
+import { z } from 'zod';
 import { selectionOf, type Selection } from '../policies/selection.ts';
 import { maxGuardrailSecretBytes } from '../bounds.ts';
 
@@ -49,7 +56,7 @@ export interface WrittenGuardrail {
 /** The settings of a new guardrail. Throws `invalid_value`. */
 export function newGuardrail(body: CreateGuardrail | CreateOwnerGuardrail): WrittenGuardrail {
   const { name, select, enabled, ...definition } = body;
-  const { check, secrets } = splitCheck(body.check, null);
+  const { check, secrets } = splitCheck(body.check);
   const defaults = defaultBehaviour({ check, action: body.action });
   return checked({
     settings: {
@@ -67,16 +74,13 @@ export function newGuardrail(body: CreateGuardrail | CreateOwnerGuardrail): Writ
   });
 }
 
-/** The settings after a change. Throws `invalid_value`. */
+/** The settings after a change. Throws `invalid_value`, and `missing_required_parameter`. */
 export function changedGuardrail(
   current: GuardrailSettings,
   body: PatchGuardrail | PatchOwnerGuardrail,
 ): WrittenGuardrail {
   const { definition, selection } = current;
-  const { check, secrets } =
-    body.check === undefined
-      ? { check: definition.check, secrets: 'unchanged' as const }
-      : splitCheck(body.check, definition.check);
+  const { check, secrets } = patchedCheck(definition.check, body.check);
   const action = body.action ?? definition.action;
   const [before, after] = [defaultBehaviour(definition), defaultBehaviour({ check, action })];
   /** A member with its default has the default of the other check or action. */
@@ -104,25 +108,41 @@ export function changedGuardrail(
   });
 }
 
-/** A check as it is stored, and its credentials apart. `current`: the check in whose place it comes. */
-function splitCheck(
-  sent: NewCheck | ChangedCheck,
-  current: CheckView | null,
-): { check: CheckView; secrets: WrittenGuardrail['secrets'] } {
-  if (!('url' in sent)) return { check: sent, secrets: null };
-  const { auth } = sent;
-  if (auth !== undefined)
-    return { check: withAuth(sent, shownAuth(auth)), secrets: auth.type === 'none' ? null : auth };
-  if (current?.type !== sent.type || !('url' in current))
-    return { check: withAuth(sent, { type: 'none' }), secrets: null };
-  if (current.auth.type !== 'none' && URL.parse(current.url)?.origin !== URL.parse(sent.url)?.origin)
-    throw invalid('check.auth', 'must be sent again for another host');
-  return { check: withAuth(sent, current.auth), secrets: 'unchanged' };
+/** A check as it is stored, and its credentials apart. */
+function splitCheck(check: NewCheck): { check: CheckView; secrets: GuardrailSecrets | null } {
+  if (!('url' in check)) return { check, secrets: null };
+  const { auth } = check;
+  return { check: withAuth(check, shownAuth(auth)), secrets: auth.type === 'none' ? null : auth };
 }
 
-function withAuth(check: Extract<ChangedCheck, { url: string }>, auth: PlainAuthView): CheckView {
+/** A check after a change. Throws `missing_required_parameter` for one of another type that lacks a member. */
+function patchedCheck(
+  current: CheckView,
+  sent: ChangedCheck | undefined,
+): { check: CheckView; secrets: WrittenGuardrail['secrets'] } {
+  if (sent === undefined) return { check: current, secrets: 'unchanged' };
+  const isSame = sent.type === current.type;
+  const whole = { ...(isSame && current), ...sent };
+  const sentAuth = 'auth' in sent ? sent.auth : undefined;
+  const { auth: _, ...others } = { auth: undefined, ...whole };
+  const { check: next } = validate(
+    z.object({ check: newCheck }),
+    { check: { ...others, ...(sentAuth !== undefined && { auth: sentAuth }) } },
+    'body',
+  );
+  const { check, secrets } = splitCheck(next);
+  if (!isSame || sentAuth !== undefined || !('url' in current) || !('url' in check))
+    return { check, secrets };
+  if (current.auth.type !== 'none' && URL.parse(current.url)?.origin !== URL.parse(check.url)?.origin)
+    throw invalid('check.auth', 'must be sent again for another host');
+  return { check: withAuth(check, current.auth), secrets: 'unchanged' };
+}
+
+function withAuth(check: WithAuth<NewCheck> | WithAuth<CheckView>, auth: PlainAuthView): CheckView {
   return check.type === 'presidio' ? { ...check, auth } : { ...check, auth };
 }
+
+type WithAuth<Check> = Extract<Check, { url: string }>;
 
 function shownAuth(auth: PlainAuth): PlainAuthView {
   switch (auth.type) {
