@@ -248,7 +248,7 @@ it('guardrails are made, changed, and keep credentials that are not sent again',
   expect(await run(`apply -f ${file}`)).toEqual({
     ...{ code: 0, error: '', out: '~ updated guardrails names (check)\n' },
   });
-  const shown = async () => (await gateway.call('/v1/guardrails/names', { key })).body;
+  const shown = async (): Promise<unknown> => (await gateway.call('/v1/guardrails/names', { key })).body;
   expect(await shown()).toMatchObject({ check: { language: 'de', auth: { token_set: true } } });
   expect(await run(`apply -f ${file} --send-secrets`, { environment })).toMatchObject({
     ...{ code: 0, error: '', out: '~ updated guardrails names (auth)\n' },

@@ -114,6 +114,10 @@ try {
   });
   await make('/v1/webhooks/endpoints', { name: `Forms ${stamp}`, agent_id: agent });
   const policy = await make('/v1/policies', { name: `forms-${stamp}`, per: 'user' });
+  await make('/v1/guardrails', {
+    ...{ name: `forms-${stamp}`, action: 'mask' },
+    check: { type: 'presidio', url: 'https://presidio.example.com' },
+  });
   await page.setViewport({ width: widths.desktop, height: 900 });
   await logInAfresh(page, admin, '/app/keys');
 
@@ -141,6 +145,8 @@ try {
         ['user', '/app/users', 'Add a user'],
         ['policy', '/app/policies', 'Create a policy'],
         ['policy-edited', '/app/policies', `Edit forms-${stamp}`],
+        ['guardrail', '/app/guardrails', 'Create a guardrail'],
+        ['guardrail-edited', '/app/guardrails', `Edit forms-${stamp}`],
         ['policy-exception', `/app/policies/${policy}`, 'Add an exception'],
       ]),
     ),
@@ -285,6 +291,7 @@ try {
         ['owner-subscription', '/app/owner-subscriptions', 'Subscribe'],
         ['owner-transfer', '/app/transfers', 'Plan a transfer'],
         ['owner-policy', '/app/owner-policies', 'Create a policy'],
+        ['owner-guardrail', '/app/owner-guardrails', 'Create a guardrail'],
       ]),
     ),
   );

@@ -18,13 +18,13 @@ export function withInnerBeside({ inner }: Kind, members: Members): Members {
 
 /** The members for the API, with inner ones in their place. Forms that the gateway shows are left out. */
 export function withInnerInside({ inner }: Kind, members: Members): Members {
-  const result = { ...members };
+  let result = members;
   for (const [name, outer] of Object.entries(inner)) {
-    const { [name]: value, [outer]: whole } = result;
-    delete result[name];
-    if (!isMembers(whole)) continue;
-    const { [name]: _, ...others } = whole;
-    result[outer] = value === undefined ? others : { ...others, [name]: value };
+    const { [name]: value, ...beside } = result;
+    const whole = beside[outer];
+    const { [name]: _, ...others } = isMembers(whole) ? whole : {};
+    const next = value === undefined ? others : { ...others, [name]: value };
+    result = isMembers(whole) ? { ...beside, [outer]: next } : beside;
   }
   return result;
 }

@@ -1,6 +1,6 @@
 import type { pageHeader } from '@gatehouse/contract/sessions';
 import { ApiError, errorOf } from './api-error.ts';
-import type { AnswerOf, EndpointName, FileName, InputOf, ItemOf, ListName } from './endpoints.ts';
+import type { AnswerOf, EndpointName, FileName, InputOf, ItemOf, ListName } from './endpoint-types.ts';
 import { mostNames } from '../bounds.ts';
 
 /** Calls of the API with the session of the browser. */

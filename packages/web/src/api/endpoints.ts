@@ -30,6 +30,14 @@ import type {
   upsertedRelations,
   upsertRelations,
 } from '@gatehouse/contract/graph';
+import type {
+  createGuardrail,
+  createOwnerGuardrail,
+  Guardrail,
+  OwnerGuardrail,
+  patchGuardrail,
+  patchOwnerGuardrail,
+} from '@gatehouse/contract/guardrails';
 import type { LimitList } from '@gatehouse/contract/limits';
 import type { McpLogin } from '@gatehouse/contract/mcp-logins';
 import type {
@@ -101,7 +109,7 @@ import type { z } from 'zod';
 type Query<Name extends string> = Partial<Record<Name, string>>;
 
 /** A page of a list. */
-interface List<Item> {
+export interface List<Item> {
   data: Item[];
   has_more: boolean;
   next_cursor: string | null;
@@ -224,6 +232,10 @@ export interface Endpoints {
   'GET /v1/groups': { query: Query<Paged>; answer: List<Group> };
   'DELETE /v1/users/{user_id}/data': { answer: UserDataDeletion };
   'GET /v1/users/{user_id}/data/deletions/{id}': { answer: UserDataDeletion };
+  'GET /v1/guardrails': { query: Query<Paged>; answer: List<Guardrail> };
+  'POST /v1/guardrails': { body: z.input<typeof createGuardrail>; answer: Guardrail };
+  'PATCH /v1/guardrails/{guardrail}': { body: z.input<typeof patchGuardrail>; answer: Guardrail };
+  'DELETE /v1/guardrails/{guardrail}': { answer: undefined };
   'GET /v1/policies': { query: Query<Paged>; answer: List<Policy> };
   'POST /v1/policies': { body: z.input<typeof createPolicy>; answer: Policy };
   'GET /v1/policies/{policy}': { answer: Policy };
@@ -330,6 +342,16 @@ export interface Endpoints {
     answer: z.output<typeof ownerApiKeyWithText>;
   };
   'POST /internal/v1/owner/api-keys/{id}/revoke': { body: object; answer: z.output<typeof ownerApiKey> };
+  'GET /internal/v1/owner/guardrails': { query: Query<Paged>; answer: List<OwnerGuardrail> };
+  'POST /internal/v1/owner/guardrails': {
+    body: z.input<typeof createOwnerGuardrail>;
+    answer: OwnerGuardrail;
+  };
+  'PATCH /internal/v1/owner/guardrails/{guardrail}': {
+    body: z.input<typeof patchOwnerGuardrail>;
+    answer: OwnerGuardrail;
+  };
+  'DELETE /internal/v1/owner/guardrails/{guardrail}': { answer: undefined };
   'GET /internal/v1/owner/policies': { query: Query<Paged>; answer: List<OwnerPolicy> };
   'POST /internal/v1/owner/policies': { body: z.input<typeof createOwnerPolicy>; answer: OwnerPolicy };
   'GET /internal/v1/owner/policies/{policy}': { answer: OwnerPolicy };
@@ -361,40 +383,3 @@ export interface Endpoints {
     answer: List<AuditEntry>;
   };
 }
-
-export type EndpointName = keyof Endpoints;
-
-/** An endpoint with a file as response. */
-export type FileName = {
-  [Name in EndpointName]: Endpoints[Name]['answer'] extends Blob ? Name : never;
-}[EndpointName];
-
-/** An endpoint listing resources page by page. */
-export type ListName = {
-  [Name in EndpointName]: Endpoints[Name]['answer'] extends List<unknown> ? Name : never;
-}[EndpointName];
-
-/** An endpoint with its pages as CSV, too. */
-export type CsvName = ListName | 'GET /v1/traces/follow';
-
-export type ItemOf<Name extends ListName> = Endpoints[Name]['answer']['data'][number];
-
-export type AnswerOf<Name extends EndpointName> = Endpoints[Name]['answer'];
-
-/** A name with `+` at its end stands for several segments of the path. */
-type ParameterOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
-  ? (Name extends `${infer Segments}+` ? Segments : Name) | ParameterOf<Rest>
-  : never;
-
-type QueryOf<Endpoint> = Endpoint extends { query: infer Fields }
-  ? { query?: Fields }
-  : { query?: undefined };
-type BodyOf<Endpoint> = Endpoint extends { body: infer Fields } ? { body: Fields } : { body?: undefined };
-type ParametersOf<Path extends string> = [ParameterOf<Path>] extends [never]
-  ? { params?: undefined }
-  : { params: Record<ParameterOf<Path>, string> };
-
-/** The input of a call: parameters of its path, its query and its body. */
-export type InputOf<Name extends EndpointName> = ParametersOf<Name> &
-  QueryOf<Endpoints[Name]> &
-  BodyOf<Endpoints[Name]>;

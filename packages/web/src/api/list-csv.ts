@@ -1,6 +1,6 @@
 import { ApiError } from './api-error.ts';
 import { downloadOf, send, urlOf, type Download } from './call.ts';
-import type { CsvName, InputOf } from './endpoints.ts';
+import type { CsvName, InputOf } from './endpoint-types.ts';
 
 /** A list as a file, as far as a browser holds it. */
 export interface ListFile extends Download {

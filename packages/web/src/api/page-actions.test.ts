@@ -34,7 +34,6 @@ const exceptions: readonly { operations: RegExp; reason: string }[] = [
     operations: /^POST \/v1\/webhooks\/(?:llm|message)$/,
     reason: 'senders of webhooks and providers call it',
   },
-  { operations: /\/guardrails/, reason: 'checks of texts have commands and declarations' },
   { operations: /^POST \/login\//, reason: 'pages of the login and programs' },
 ];
 

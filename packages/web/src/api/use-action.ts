@@ -1,7 +1,7 @@
 import { useRef, useState } from 'preact/hooks';
 import { isRefusal, type ApiError } from './api-error.ts';
 import { call } from './call.ts';
-import type { AnswerOf, EndpointName, InputOf } from './endpoints.ts';
+import type { AnswerOf, EndpointName, InputOf } from './endpoint-types.ts';
 import { knownError } from './use-answer.ts';
 
 /** A change requested by a person. */

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError } from './api-error.ts';
 import { call, callAll } from './call.ts';
-import type { AnswerOf, EndpointName, InputOf, ItemOf, ListName } from './endpoints.ts';
+import type { AnswerOf, EndpointName, InputOf, ItemOf, ListName } from './endpoint-types.ts';
 
 /** An answer of the API as far as it is known. The last answer stays while the next one loads. */
 export interface CurrentAnswer<Answer> {

@@ -7,6 +7,7 @@ import { Channel } from './channel.tsx';
 import { Channels } from './channels.tsx';
 import { Costs } from './costs.tsx';
 import { Graph } from './graph.tsx';
+import { Guardrails, OwnerGuardrails } from './guardrails.tsx';
 import { Keys } from './keys.tsx';
 import { McpServers } from './mcp-servers.tsx';
 import { Memory } from './memory.tsx';
@@ -49,6 +50,8 @@ const ownData = { anyScope: ['cookies.write', 'chat'] } as const;
 const chat = { scope: 'chat' } as const;
 const keys = { scope: 'keys.write' } as const;
 const policies = { icon: 'gauge', needs: { scope: 'policies.write' } } as const;
+
+const guardrails = { icon: 'shield', needs: { scope: 'guardrails.write' } } as const;
 
 const monitor = [
   { path: '/app/', title: 'Overview', icon: 'gauge', needs: analytics, component: Overview },
@@ -98,6 +101,7 @@ const access = [
   { path: '/app/users', title: 'Users', icon: 'users', needs: admin, component: Users },
   { path: '/app/policies', title: 'Policies', ...policies, component: Policies },
   { path: '/app/policies/:id', title: 'Policy', ...policies, component: PolicyPage },
+  { path: '/app/guardrails', title: 'Guardrails', ...guardrails, component: Guardrails },
   { path: '/app/sessions', title: 'Sessions', icon: 'shield', needs: admin, component: Sessions },
 ] as const;
 
@@ -119,6 +123,13 @@ const platform = [
   { path: '/app/tenants', title: 'Tenants', icon: 'layers', needs: owner, component: Tenants },
   { path: '/app/owner-policies', title: 'Policies', ...ownerPolicies, component: OwnerPolicies },
   { path: '/app/owner-policies/:id', title: 'Policy', ...ownerPolicies, component: OwnerPolicyPage },
+  {
+    path: '/app/owner-guardrails',
+    title: 'Guardrails',
+    icon: 'shield',
+    needs: owner,
+    component: OwnerGuardrails,
+  },
   { path: '/app/models', title: 'Models', icon: 'database', needs: owner, component: Models },
   { path: '/app/providers', title: 'Providers', icon: 'server', needs: owner, component: Providers },
   { path: '/app/system', title: 'System', icon: 'gauge', needs: owner, component: System },

@@ -1,4 +1,4 @@
-import type { AnswerOf, EndpointName, InputOf } from '../api/endpoints.ts';
+import type { AnswerOf, EndpointName, InputOf } from '../api/endpoint-types.ts';
 import { useAction } from '../api/use-action.ts';
 import { Problem } from './problem.tsx';
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { AnswerOf, EndpointName, InputOf } from '../api/endpoints.ts';
+import type { AnswerOf, EndpointName, InputOf } from '../api/endpoint-types.ts';
 import { useAction } from '../api/use-action.ts';
 import { Dialog } from './dialog.tsx';
 import { Problem } from './problem.tsx';

@@ -1,4 +1,4 @@
-import type { FileName, InputOf } from '../api/endpoints.ts';
+import type { FileName, InputOf } from '../api/endpoint-types.ts';
 import { DownloadButton } from './download-button.tsx';
 
 type ExportName = Extract<FileName, `GET ${string}/costs/export`>;

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { ApiError } from '../api/api-error.ts';
 import { download } from '../api/call.ts';
-import type { FileName, InputOf } from '../api/endpoints.ts';
+import type { FileName, InputOf } from '../api/endpoint-types.ts';
 import { knownError } from '../api/use-answer.ts';
 import { Problem } from './problem.tsx';
 import { saveFile } from './save-file.ts';

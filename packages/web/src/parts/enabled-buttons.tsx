@@ -1,4 +1,4 @@
-import type { EndpointName } from '../api/endpoints.ts';
+import type { EndpointName } from '../api/endpoint-types.ts';
 import { ActionButton } from './action-button.tsx';
 import { ConfirmedButton } from './confirmed-button.tsx';
 

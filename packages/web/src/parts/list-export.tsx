@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ApiError } from '../api/api-error.ts';
-import type { CsvName, InputOf } from '../api/endpoints.ts';
+import type { CsvName, InputOf } from '../api/endpoint-types.ts';
 import { listAsCsv } from '../api/list-csv.ts';
 import { knownError } from '../api/use-answer.ts';
 import { count } from '../format/amounts.ts';

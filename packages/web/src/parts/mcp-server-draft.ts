@@ -1,7 +1,7 @@
 import type { McpAuth, McpAuthView } from '@gatehouse/contract/mcp-auth';
 import type { McpTransport, WireMcpServer } from '@gatehouse/contract/mcp-servers';
-import { unreadable } from '../api/api-error.ts';
 import { trimmed } from '../format/changes.ts';
+import { headersIn } from './header-lines.ts';
 
 export const logins: Record<McpAuth['type'] | 'oauth_per_user', string> = {
   none: 'None',
@@ -74,7 +74,7 @@ export function authOf({ login, client, scope, secret, headers }: ServerDraft): 
     case 'bearer':
       return { type: 'bearer', token: secret };
     case 'headers':
-      return { type: 'headers', headers: headersIn(headers) };
+      return { type: 'headers', headers: headersIn(headers, 'auth.headers') };
     case 'oauth_client_credentials':
       return { type: 'oauth_client_credentials', client_id: client, client_secret: secret, ...scoped };
     case 'oauth':
@@ -116,22 +116,4 @@ function typeOf(login: Login): McpAuth['type'] {
 
 function originOf(url: string): string {
   return URL.canParse(url) ? new URL(url).origin : '';
-}
-
-/** The headers of lines. Throws an `ApiError` about a line without a name or a value, or with the name of another. */
-function headersIn(lines: readonly string[]): Record<string, string> {
-  const headers = new Map<string, [name: string, value: string]>();
-  for (const line of trimmed(lines)) {
-    const colon = line.indexOf(':');
-    if (colon < 1) throw wrong(`“${line}” is no header. Write NAME: VALUE.`);
-    const [name, value] = [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
-    if (value === '') throw wrong(`${name} has no value. Stored values are not shown: type all of them.`);
-    if (headers.has(name.toLowerCase())) throw wrong(`${name} is there twice.`);
-    headers.set(name.toLowerCase(), [name, value]);
-  }
-  return Object.fromEntries(headers.values());
-}
-
-function wrong(message: string): Error {
-  return unreadable('auth.headers', message);
 }

@@ -1,7 +1,6 @@
-import type { PolicySelect } from '@gatehouse/contract/policies';
 import { changesOf } from '../format/changes.ts';
 import { ActionForm } from './action-form.tsx';
-import { Choice, LinesField, TextField } from './fields.tsx';
+import { Choice, TextField } from './fields.tsx';
 import {
   newPolicy,
   newPolicyBody,
@@ -9,11 +8,11 @@ import {
   pers,
   policyBody,
   policyDraft,
-  selectable,
   type AnyPolicy,
   type PolicyDraft,
 } from './policy-draft.ts';
 import { RateFields } from './rate-fields.tsx';
+import { SelectFields } from './select-fields.tsx';
 import { useFields } from './use-fields.ts';
 
 /** The policies of a tenant, or those of the owner. */
@@ -114,36 +113,6 @@ function SettingFields({ field, isOwner, hasPeriod }: SettingFieldsProps) {
         options={{ true: 'refuse requests', false: 'count and alert only' }}
       />
       <SelectFields field={field} isOwner={isOwner} />
-    </>
-  );
-}
-
-const hints: Readonly<Record<keyof PolicySelect, string>> = {
-  users: 'Ids of users',
-  groups: 'Names of groups, of which a user needs one',
-  agents: 'Ids or keys',
-  api_keys: 'Ids of keys',
-  models: 'For example gpt-5*',
-};
-
-function SelectFields({ field, isOwner }: Omit<SettingFieldsProps, 'hasPeriod'>) {
-  const ownerNames: readonly (keyof PolicySelect)[] = ['agents', 'api_keys', 'models'];
-  const names = isOwner ? ownerNames : (['users', 'groups', ...ownerNames] as const);
-  return (
-    <>
-      {names.map((name) => (
-        <LinesField
-          key={name}
-          label={selectable[name]}
-          {...field(name)}
-          param={`select.${name}`}
-          rows={2}
-          hint={`${hints[name]}, one per line; * stands for any text. Empty: all`}
-        />
-      ))}
-      {isOwner ? (
-        <LinesField label="Tenants" {...field('tenants')} rows={2} hint="Ids, one per line. Empty: all" />
-      ) : null}
     </>
   );
 }

@@ -1,4 +1,4 @@
-import type { PolicySelect } from '@gatehouse/contract/policies';
+import type { RunSelect } from '@gatehouse/contract/run-select';
 import { amountTexts } from '../format/limits.ts';
 import { pers, selectable, type AnyPolicy } from './policy-draft.ts';
 
@@ -7,16 +7,15 @@ export function perOf({ per }: AnyPolicy): string {
   return pers.tenant[per ?? ''];
 }
 
-/** The runs of a policy, such as `Models: gpt-5*`. */
-export function selectionOf(policy: AnyPolicy): string[] {
-  const select: Partial<PolicySelect> = policy.select;
-  const names = Object.keys(selectable) as (keyof PolicySelect)[];
+/** The runs of a policy or a guardrail, such as `Models: gpt-5*`. */
+export function selectionOf(selecting: { select: Partial<RunSelect>; tenants?: string[] | null }): string[] {
+  const { select, tenants } = selecting;
+  const names = Object.keys(selectable) as (keyof RunSelect)[];
   const texts = names.flatMap((name) => {
     const values = select[name] ?? [];
     return values.length === 0 ? [] : [`${selectable[name]}: ${values.join(', ')}`];
   });
-  const tenants = 'tenants' in policy ? (policy.tenants ?? []) : [];
-  const all = [...texts, ...(tenants.length === 0 ? [] : [`Tenants: ${tenants.join(', ')}`])];
+  const all = [...texts, ...((tenants ?? []).length === 0 ? [] : [`Tenants: ${(tenants ?? []).join(', ')}`])];
   return all.length === 0 ? ['every run'] : all;
 }
 

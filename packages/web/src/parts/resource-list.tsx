@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import type { AnswerOf, InputOf, ItemOf, ListName } from '../api/endpoints.ts';
+import type { AnswerOf, InputOf, ItemOf, ListName } from '../api/endpoint-types.ts';
 import { useAnswer } from '../api/use-answer.ts';
 import { urlWith, useView } from '../shell/location.tsx';
 import { KnownAnswer } from './known-answer.tsx';

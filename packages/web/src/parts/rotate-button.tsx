@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { EndpointName, InputOf } from '../api/endpoints.ts';
+import type { EndpointName, InputOf } from '../api/endpoint-types.ts';
 import { newSigningSecret } from '../format/signing-secret.ts';
 import { ActionForm } from './action-form.tsx';
 import { TextField } from './fields.tsx';
