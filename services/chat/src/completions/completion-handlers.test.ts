@@ -20,6 +20,7 @@ import { CountedPrompts } from '../limits/counted-prompts.ts';
 import { Limiter } from '../limits/limiter.ts';
 import { RunStops } from '../stops/run-stops.ts';
 import { completionHandlers, type CompletionDependencies } from './completion-handlers.ts';
+import { keySettings } from '../../test/key-settings.ts';
 
 /** Requests that end before a provider is called. */
 
@@ -28,22 +29,7 @@ const catalogue = Catalogue.parse({
   providers: [{ name: 'acme', kind: 'openai', base_url: 'http://127.0.0.1:1' }],
   models: [{ id: 'm', provider: 'acme' }],
 });
-const settings = {
-  ...{
-    allowedModels: null,
-    previewChars: 0,
-    storesContent: false,
-    retentionDays: 30,
-    ownKeys: [],
-    policies: null,
-    guardrails: null,
-    hasUsers: false,
-    hasSessionBudgets: false,
-    actingUsers: 'any' as const,
-    keyLimited: [],
-  },
-  unleasedRequests: 1n,
-};
+const settings = keySettings({ unleasedRequests: 1n });
 const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }] });
 
 let bodyBudget: BodyBudget;

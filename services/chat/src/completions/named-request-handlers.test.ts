@@ -9,6 +9,7 @@ import { weightedOrder } from '../providers/choice.ts';
 import { LargeWork } from '../shared/large-work.ts';
 import { StoredResponses } from '../stored-responses/stored-response-store.ts';
 import { readNamed, type ReaderDependencies, type RequestBody } from './named-request-handlers.ts';
+import { keySettings } from '../../test/key-settings.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -46,19 +47,7 @@ const actor = {
   ...{ requestId: 'r', trace: continueTrace(undefined) },
 };
 
-const settings = {
-  ...{ allowedModels: null, previewChars: 0, storesContent: false, retentionDays: 30 },
-  ...{ limited: [], keyLimited: [] },
-  ...{
-    ownKeys: [],
-    policies: null,
-    guardrails: null,
-    hasSessionBudgets: false,
-    unleasedRequests: 0n,
-    hasUsers: false,
-    actingUsers: 'any' as const,
-  },
-};
+const settings = keySettings();
 
 /** Reads a request for a client. The reader uses these methods of the stores and clients. */
 function readWith(

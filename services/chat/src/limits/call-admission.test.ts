@@ -10,6 +10,7 @@ import { Admission } from './admission.ts';
 import { CallAdmission } from './call-admission.ts';
 import { Limiter } from './limiter.ts';
 import { RequestAmounts } from './request-amounts.ts';
+import { keySettings } from '../../test/key-settings.ts';
 
 const catalogue = Catalogue.parse({
   providers: [{ name: 'p', kind: 'openai', base_url: 'http://localhost/v1' }],
@@ -96,15 +97,10 @@ function setUp(
   all.push(limiter);
   const admission = new Admission();
   const facts = { userId: 'ada', groups: [], agent: null, apiKeyId: 'k', sessionId: null, ownKey: false };
-  const settings = {
-    ...{ allowedModels: null, previewChars: 0, storesContent: false, retentionDays: 1, limited: [] },
-    ...{ keyLimited: [], unleasedRequests: 0n, ownKeys: [], policies: null, guardrails: null },
-    ...{ hasSessionBudgets: false, hasUsers: false, actingUsers: 'any' as const },
-  };
   const models = chain.map(modelOf);
   const calls = new CallAdmission({
     ...{ limiter, admission, chain: models, policies: new PolicyIndex(policies).matching(facts) },
-    payer: { tenantId: 't', apiKeyId: 'k', settings },
+    payer: { tenantId: 't', apiKeyId: 'k', settings: keySettings() },
   });
   const most = { input: 1_000_000, output: 0, samplings: 1, choices: 1, classes: [], serviceTier: null };
   const begin = async () =>

@@ -10,6 +10,7 @@ import { sessionBudget, type Policy } from '../policies/policy.ts';
 import { Admission } from './admission.ts';
 import { Limiter } from './limiter.ts';
 import { RequestAmounts } from './request-amounts.ts';
+import { keySettings } from '../../test/key-settings.ts';
 
 const catalogue = Catalogue.parse({
   providers: [{ name: 'p', kind: 'openai', base_url: 'http://localhost/v1' }],
@@ -68,18 +69,7 @@ function setUp() {
     changes: { stateOf: () => watch.state },
   });
   all.push(limiter);
-  const settings = {
-    ...{ allowedModels: null, previewChars: 0, storesContent: false, retentionDays: 1, limited: [] },
-    ...{
-      keyLimited: [],
-      unleasedRequests: 0n,
-      ownKeys: [],
-      policies: null,
-      guardrails: null,
-      hasSessionBudgets: false,
-    },
-    ...{ hasUsers: false, actingUsers: 'any' as const },
-  };
+  const settings = keySettings();
   const facts = { userId: 'ada', groups: [], agent: null, apiKeyId: null, sessionId: 's', ownKey: false };
   /** A request of a USD for each million tokens, in the session. */
   const admit = async (

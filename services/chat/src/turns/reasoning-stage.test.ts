@@ -9,6 +9,7 @@ import type { SignedReasoning } from '@gatehouse/dialects/translation/signed-rea
 import { mostTokens } from '../limits/upper-bounds.ts';
 import { reasoningStage } from './reasoning-stage.ts';
 import { turnContext, type StartedTurn, type TurnContext } from './turn-stage.ts';
+import { keySettings } from '../../test/key-settings.ts';
 
 const catalogue = Catalogue.parse({
   providers: [
@@ -69,14 +70,6 @@ async function prepared({
     },
     log: createLogger('test', 'silent'),
   });
-  const settings = {
-    allowedModels: null,
-    previewChars: 0,
-    storesContent: false,
-    retentionDays: 30,
-    limited: [],
-    keyLimited: [],
-  };
   const ending = new AbortController();
   const turn = turnContext(
     {
@@ -88,16 +81,8 @@ async function prepared({
         client,
       },
       source: facts.source({ release: () => undefined }),
-      settings: {
-        ...settings,
-        unleasedRequests: 0n,
-        ownKeys: [],
-        policies: null,
-        guardrails: null,
-        hasUsers: false,
-        hasSessionBudgets: false,
-        actingUsers: 'any' as const,
-      },
+      settings: keySettings(),
+
       ...{ arrivedAt: 0, admission: new Admission(), ending, signal: ending.signal },
     },
     facts,

@@ -21,6 +21,7 @@ import { ActiveRun } from '../recording/active-run.ts';
 import { RunTelemetry } from '../recording/run-telemetry.ts';
 import { Turn, type AnswerSink, type TurnFailure } from './turn.ts';
 import { turnContext, type TurnStage } from './turn-stage.ts';
+import { keySettings } from '../../test/key-settings.ts';
 
 let fixture: ProviderFixture;
 let providers: ProviderRegistry;
@@ -146,27 +147,11 @@ async function setUp(
   const target = modelTarget(catalogue, 'm', null);
   const log = createLogger('test', 'silent');
   const actor = { ...run.identity, trace, groups: [] };
-  const settings = {
-    allowedModels: null,
-    previewChars: 0,
-    storesContent: false,
-    retentionDays: 30,
-    limited: [],
-    keyLimited: [],
-  };
   const ending = new AbortController();
   const entrance = {
     ...{ dialect: dialects.chat, source, target, actor, channel: 'webhook', arrivedAt: monotonicMs() },
-    settings: {
-      ...settings,
-      unleasedRequests: 0n,
-      ownKeys: [],
-      policies: null,
-      guardrails: null,
-      hasUsers: false,
-      hasSessionBudgets: false,
-      actingUsers: 'any' as const,
-    },
+    settings: keySettings(),
+
     ...{ admission: new Admission(), ending, signal: ending.signal },
   };
   const started = {
