@@ -19,7 +19,7 @@ export interface PolicyCounter {
   userId: string | null;
   /** The ids of this user's groups. */
   groups: readonly string[];
-  /** The key of the request, which opens the counter if it is new. */
+  /** The key of the request, which opens the counter if it is new; null for runs of memory, webhooks and channels. */
   apiKeyId: string | null;
   /** For the budget of a session, in pico-USD: sets or lowers it. */
   sessionBudget?: bigint;

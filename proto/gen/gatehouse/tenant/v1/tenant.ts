@@ -3860,9 +3860,9 @@ export const TenantServiceService = {
     responseDeserialize: (value: Buffer): ListChangesResponse => ListChangesResponse.decode(value),
   },
   /**
-   * Returns the user with a name: the user id or an alias, in any case. Callers: chat, edge, webhook. A name outside the
-   * directory is no error. Changes of the answer are in ListChanges: by the hash of the name, and by the ids of the user
-   * and its groups.
+   * Returns the user with a name: the user id or an alias, in any case. Callers: agent, chat, edge, memory, webhook. A
+   * name outside the directory is no error. Changes of the answer are in ListChanges: by the hash of the name, and by the
+   * ids of the user and its groups.
    */
   resolveUser: {
     path: "/gatehouse.tenant.v1.TenantService/ResolveUser" as const,
@@ -3967,9 +3967,9 @@ export interface TenantServiceServer extends UntypedServiceImplementation {
    */
   listChanges: handleUnaryCall<ListChangesRequest, ListChangesResponse>;
   /**
-   * Returns the user with a name: the user id or an alias, in any case. Callers: chat, edge, webhook. A name outside the
-   * directory is no error. Changes of the answer are in ListChanges: by the hash of the name, and by the ids of the user
-   * and its groups.
+   * Returns the user with a name: the user id or an alias, in any case. Callers: agent, chat, edge, memory, webhook. A
+   * name outside the directory is no error. Changes of the answer are in ListChanges: by the hash of the name, and by the
+   * ids of the user and its groups.
    */
   resolveUser: handleUnaryCall<ResolveUserRequest, ResolveUserResponse>;
   /**
@@ -4077,9 +4077,9 @@ export interface TenantServiceClient extends Client {
     callback: (error: ServiceError | null, response: ListChangesResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Returns the user with a name: the user id or an alias, in any case. Callers: chat, edge, webhook. A name outside the
-   * directory is no error. Changes of the answer are in ListChanges: by the hash of the name, and by the ids of the user
-   * and its groups.
+   * Returns the user with a name: the user id or an alias, in any case. Callers: agent, chat, edge, memory, webhook. A
+   * name outside the directory is no error. Changes of the answer are in ListChanges: by the hash of the name, and by the
+   * ids of the user and its groups.
    */
   resolveUser(
     request: ResolveUserRequest,
