@@ -77,6 +77,7 @@ const answer: TextRules = {
   citations: {
     offsets: new Set(['startIndex', 'endIndex']),
     unit: 'bytes',
+    excerpt: 'text',
     textKey: (place) => `${candidateKey(place)}.content.parts[${place.sign('partIndex') || '0'}].text`,
   },
   list: '',
@@ -143,6 +144,7 @@ const frame: FrameRules = {
   citations: {
     offsets: new Set(['startIndex', 'endIndex']),
     unit: 'bytes',
+    excerpt: 'text',
     textKey: (place) => `${candidateKey(place)}.text`,
   },
   channelOf: ({ place, key }) => {

@@ -97,6 +97,40 @@ describe('a frame', () => {
     );
   });
 
+  it('has an excerpt without parts of what was replaced', () => {
+    const grounded = (text: string, segments: readonly [number, number, string][]): Fields[] => [
+      { candidates: [{ content: { parts: [{ text }] } }] },
+      {
+        candidates: [
+          {
+            groundingMetadata: {
+              groundingSupports: segments.map(([startIndex, endIndex, excerpt]) => ({
+                segment: { startIndex, endIndex, text: excerpt },
+              })),
+            },
+          },
+        ],
+      },
+    ];
+    const segments: [number, number, string][] = [
+      [0, 4, 'a SE'],
+      [0, 8, 'a SECRET'],
+      [4, 10, 'CRET b'],
+      [9, 10, 'b'],
+    ];
+    expect(sent('gemini', grounded('a SECRET b', segments), ['SECRET', '[S]'])).toEqual(
+      grounded('a [S] b', [
+        [0, 5, ''],
+        [0, 5, 'a [S]'],
+        [2, 7, ''],
+        [6, 7, 'b'],
+      ]),
+    );
+    expect(sent('gemini', grounded('a SECRET b', segments), ['other', ''])).toEqual(
+      grounded('a SECRET b', segments),
+    );
+  });
+
   it('loses the signature of reasoning changed in an earlier one', () => {
     const thinking = (text: string, signature: string): Fields[] => [
       {

@@ -75,6 +75,10 @@ export class SourceText implements ViewText {
     return this.#leaf.from;
   }
 
+  get until(): number {
+    return this.#leaf.until;
+  }
+
   get isName(): boolean {
     return this.#leaf.type === 'name';
   }

@@ -87,6 +87,13 @@ export class TextChannel implements ChannelHead {
     this.#left = sum(this.#left, amountsOf(value));
   }
 
+  /** Whether an offset is within what a change replaces. */
+  isCut(offset: number, unit: OffsetUnit): boolean {
+    return this.#changes.some(
+      ({ at, removed }) => at !== null && at[unit] < offset && offset < at[unit] + removed[unit],
+    );
+  }
+
   /** The offset of a character in the text with its changes. `isEnd`: the character is one behind a part. */
   shifted(offset: number, unit: OffsetUnit, isEnd: boolean): number {
     let shift = 0;

@@ -71,6 +71,8 @@ interface CitationRules {
   /** The members with them; those of an end have `end` in their names. */
   offsets: ReadonlySet<string>;
   unit: OffsetUnit;
+  /** The member beside them with the part of the text between them, if there is one. */
+  excerpt?: string;
   /** The key of the text, by the place of an offset: the place of the text, with the API's own indexes of elements. */
   textKey(place: TextPlace): string;
 }

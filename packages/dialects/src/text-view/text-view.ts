@@ -66,10 +66,13 @@ export class TextView {
   /** The document with changes of its texts; every byte of other values stays. Throws for a fixed text. */
   rewritten(changes: readonly ViewChange[], earlier?: EarlierChanges): Pieces {
     const byText = Map.groupBy(changes, ({ viewText }) => viewText);
+    const stream = earlier ?? new DocumentChanges(byText);
+    const excerpts = this.#cutExcerpts(stream);
     const byDocument = new Map<SourceText | null, Edit[]>([[null, []]]);
     const changedPlaces = new Set<TextPlace>();
     for (const [text, list] of byText) {
       if (!(text instanceof SourceText) || text.isFixed) throw new Error('a fixed text has been changed');
+      if (excerpts.has(text)) continue;
       const edits = byDocument.get(text.outer) ?? [];
       for (const edit of text.edits(list)) edits.push(edit);
       byDocument.set(text.outer, edits);
@@ -82,8 +85,22 @@ export class TextView {
     for (const { around, from: at, until, replacement } of this.#repeats)
       if (changedPlaces.has(around) || earlier?.isUnsigned(around) === true)
         edits.push({ at, until, text: replacement });
-    for (const edit of this.#offsetEdits(earlier ?? new DocumentChanges(byText))) edits.push(edit);
+    for (const edit of this.#offsetEdits(stream)) edits.push(edit);
+    for (const { from: at, until } of excerpts) edits.push({ at, until, text: '""' });
     return applyEdits(this.#body, edits);
+  }
+
+  /** Excerpts with a beginning or end within a replaced text: they have a part of it. */
+  #cutExcerpts(changes: Pick<EarlierChanges, 'channel'>): Set<SourceText> {
+    const { citations } = this.#rules;
+    const cut = new Set<TextPlace>();
+    if (citations?.excerpt === undefined) return new Set();
+    for (const { place, from, until } of this.#offsets) {
+      const offset = Number(this.#body.toString('latin1', from, until));
+      if (changes.channel(citations.textKey(place))?.isCut(offset, citations.unit) === true) cut.add(place);
+    }
+    const isCut = ({ place, member }: SourceText): boolean => member === citations.excerpt && cut.has(place);
+    return new Set(cut.size === 0 ? [] : this.texts.filter(isCut));
   }
 
   *#offsetEdits(changes: Pick<EarlierChanges, 'channel'>): Generator<Edit> {
