@@ -1,11 +1,17 @@
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { decidedWithin } from './compile-rules.ts';
 import type { Exceptions } from './exceptions.ts';
+
+/** Possible exceptions in one step of a scan. */
+const spansOfStep = 64;
 
 /** A part of a text covered by matches of one type. */
 export interface CoveredSpan {
   readonly type: number;
   readonly from: number;
   readonly until: number;
+  /** It was not reported before: no rest. */
+  readonly isNew: boolean;
 }
 
 /** The places in a text of what was read of it. */
@@ -90,25 +96,29 @@ export class Coverage {
    * attempts by type: spans ending before no longer grow. `textOf` knows the last part, and as many characters before as
    * an exception may have.
    */
-  except(oldest: ArrayLike<number>, textOf: (start: number, end: number) => string): number {
+  *except(oldest: ArrayLike<number>, textOf: (start: number, end: number) => string): Steps<number> {
     const exceptions = this.#exceptions;
     let held = Infinity;
     if (exceptions === null) return held;
+    let looked = 0;
     for (const [type, spans] of this.#spans) {
       if (spans.every(({ isMatch }) => isMatch)) continue;
       const grown = oldest[type] ?? Infinity;
-      const left = spans.filter((span) => {
-        if (span.end - span.start > decidedWithin) span.isMatch = true;
-        if (span.isMatch) return true;
-        span.text ??= textOf(span.start, span.end);
+      const left: OpenSpan[] = [];
+      for (const span of spans) {
         const isWhole = span.end <= grown;
-        // An older attempt may become a part of the match.
-        if (span.start <= grown) {
-          span.isMatch = !(isWhole ? exceptions.has(span.text) : exceptions.mayHave(span.text));
+        if (span.end - span.start > decidedWithin) span.isMatch = true;
+        if (!span.isMatch) {
+          if (++looked % spansOfStep === 0) yield;
+          span.text ??= textOf(span.start, span.end);
+          // An older attempt may become a part of the match.
+          if (span.start <= grown) {
+            span.isMatch = !(isWhole ? exceptions.has(span.text) : exceptions.mayHave(span.text));
+          }
+          if (!span.isMatch && !isWhole) held = Math.min(held, span.start);
         }
-        if (!span.isMatch && !isWhole) held = Math.min(held, span.start);
-        return span.isMatch || !isWhole;
-      });
+        if (span.isMatch || !isWhole) left.push(span);
+      }
       if (left.length === 0) this.#spans.delete(type);
       else this.#spans.set(type, left);
     }
@@ -119,8 +129,7 @@ export class Coverage {
    * Takes new and longer spans with a start before `cleared`, as places in the text. Spans ending before the oldest
    * attempt of their type no longer grow and are forgotten.
    */
-  take(cleared: number, oldest: ArrayLike<number>, places: Places): CoveredSpan[] {
-    const taken: CoveredSpan[] = [];
+  *take(cleared: number, oldest: ArrayLike<number>, places: Places): Generator<CoveredSpan> {
     for (const [type, spans] of this.#spans) {
       const grown = oldest[type] ?? Infinity;
       let done = 0;
@@ -128,13 +137,13 @@ export class Coverage {
         if (span.start >= cleared) break;
         if (span.end <= grown) done++;
         if (span.reported === span.end) continue;
-        if (span.reported === 0) span.startInText = places.startOf(span.start);
+        const isNew = span.reported === 0;
+        if (isNew) span.startInText = places.startOf(span.start);
         span.reported = span.end;
-        taken.push({ type, from: span.startInText, until: places.endOf(span.end) });
+        yield { type, from: span.startInText, until: places.endOf(span.end), isNew };
       }
       if (done === spans.length) this.#spans.delete(type);
       else if (done > 0) spans.splice(0, done);
     }
-    return taken;
   }
 }

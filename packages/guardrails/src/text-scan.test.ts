@@ -6,6 +6,7 @@ import { secretShapes } from './checks/secrets.ts';
 import { compileRules } from './compile-rules.ts';
 import { type CompiledCheck, patternsCheck, shapesCheck } from './compiled-check.ts';
 import { patternRules } from './pattern-rules.ts';
+import { mostMatches } from './text-scan.ts';
 
 interface Patterns {
   patterns?: Record<string, string>;
@@ -141,6 +142,18 @@ describe('a scan for all checks of a run', () => {
     const steps = stepsOf(checksOfNote, piecesOf(`${long}.`, [1]));
     for (const { length, cleared } of steps) expect(length - cleared).toBeLessThanOrEqual(257);
     expect(lastReports(steps)).toEqual([{ check: 0, type: 'note', from: 0, until: 405 }]);
+  });
+
+  test('with very many matches the rest of the text is one', () => {
+    const text = 'T-12 acme '.repeat(mostMatches / 2 + 20);
+    const check = patternsOf({ patterns: { t: String.raw`T-\d+` }, words: ['acme'] });
+    for (const sizes of [[1000], [7], [text.length]]) {
+      const matches = lastReports(stepsOf([check], piecesOf(text, sizes)));
+      expect(matches).toHaveLength(mostMatches + 1);
+      const flood = matches.find(({ until }) => until === text.length);
+      const starts = new Set(matches.map(({ from }) => from));
+      for (let at = 0; at < (flood?.from ?? text.length); at += 5) expect(starts.has(at)).toBe(true);
+    }
   });
 
   test.each(['hello wor', 'a 12', 'x\u200d', '❤\ufe0f', '中文'])(

@@ -33,6 +33,12 @@ const partLength = 512;
 /** Characters dropped at once: each time copies the rest. */
 const trimmedAt = 2_048;
 
+/** Matches of one check in one text. From the next one on, all of the text is one match. */
+export const mostMatches = 10_000;
+
+/** Matches noted in one step. */
+const matchesOfStep = 256;
+
 /** The state of one check. */
 interface ScannedCheck {
   readonly types: readonly string[];
@@ -41,6 +47,10 @@ interface ScannedCheck {
   readonly walks: readonly { readonly walk: ShapeWalk; readonly type: number }[];
   /** The start of the oldest attempt of each type. */
   readonly oldest: Float64Array;
+  /** Matches so far. */
+  begun: number;
+  /** The match with all further ones. */
+  flood: { readonly type: number; readonly from: number } | null;
 }
 
 /**
@@ -88,7 +98,15 @@ export class TextScan {
       walk.users.push({ coverage, type });
       return { walk, type };
     });
-    return { types, coverage, attempts, walks, oldest: new Float64Array(types.length) };
+    return {
+      types,
+      coverage,
+      attempts,
+      walks,
+      oldest: new Float64Array(types.length),
+      begun: 0,
+      flood: null,
+    };
   }
 
   *#scan(read: string, isEnd: boolean): Steps<void> {
@@ -109,14 +127,24 @@ export class TextScan {
     const { read, length } = this.#normalized;
     const undecided = isEnd ? Infinity : yield* this.#undecided();
     for (const check of this.#checks) if (!check.coverage.isEmpty) this.#noteOldest(check);
-    const held = Math.min(undecided, this.#firstException());
-    for (const [check, { types, coverage, oldest }] of this.#checks.entries()) {
-      if (coverage.isEmpty) continue;
-      for (const { type, from, until } of coverage.take(Math.min(held, read), oldest, this.#normalized)) {
-        matches.set(`${check},${type},${from}`, { check, type: types[type] ?? '', from, until });
-      }
-    }
+    const held = Math.min(undecided, yield* this.#firstException());
     const cleared = held === Infinity ? length : Math.min(this.#normalized.startOf(held), length);
+    for (const [check, state] of this.#checks.entries()) {
+      const note = (match: Omit<TextMatch, 'check' | 'type'> & { type: number }): void => {
+        const { type, from, until } = match;
+        matches.set(`${check},${type},${from}`, { check, type: state.types[type] ?? '', from, until });
+      };
+      const wasFlooded = state.flood !== null;
+      let taken = 0;
+      for (const span of state.coverage.take(Math.min(held, read), state.oldest, this.#normalized)) {
+        if (++taken % matchesOfStep === 0) yield;
+        const isBeforeFlood = span.from < (state.flood?.from ?? Infinity);
+        if (span.isNew ? state.begun < mostMatches : isBeforeFlood) note(span);
+        else if (span.isNew && !wasFlooded && isBeforeFlood) state.flood = span;
+        if (span.isNew) state.begun++;
+      }
+      if (state.flood !== null) note({ ...state.flood, until: cleared });
+    }
     this.#forget(Math.min(held, read));
     return cleared;
   }
@@ -144,11 +172,15 @@ export class TextScan {
   }
 
   /** Drops exceptions; returns the first possible one. */
-  #firstException(): number {
+  *#firstException(): Steps<number> {
     if (!this.#hasExceptions) return Infinity;
     const { text, base } = this.#window;
     const textOf = (start: number, end: number): string => text.slice(start - base, end - base);
-    return Math.min(...this.#checks.map(({ coverage, oldest }) => coverage.except(oldest, textOf)));
+    let first = Infinity;
+    for (const { coverage, oldest } of this.#checks) {
+      first = Math.min(first, yield* coverage.except(oldest, textOf));
+    }
+    return first;
   }
 
   /** Forgets what later reports don't need. */
