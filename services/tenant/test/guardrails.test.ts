@@ -98,6 +98,20 @@ describe('a guardrail', () => {
     expect(await create(body)).toMatchObject({ status: 400, body: { error: { param } } });
   });
 
+  it.each<[string, string, string]>([
+    ['a back-reference', '(a)\\1', 'invalid_pattern'],
+    ['no end in sight', 'a+b', 'pattern_unbounded'],
+  ])('whose pattern has %s is refused', async (_name, regex, code) => {
+    const body = { check: { type: 'patterns', patterns: [{ name: 'a', regex }] } };
+    const refused = { status: 400, body: { error: { code, param: 'check.patterns[0].regex' } } };
+    expect(await create(body)).toMatchObject(refused);
+    const { id } = guardrailIn(await create());
+    expect(await call('PATCH', id, body)).toMatchObject(refused);
+    const held = await create({ ...body, hold: 'answer' });
+    expect(held.status).toBe(code === 'pattern_unbounded' ? 201 : 400);
+    expect(await asOwner('POST', '', { name: 'refused', ...pii, ...body })).toMatchObject(refused);
+  });
+
   it('asks a model that its tenant can use', async () => {
     service.others.unusableModels.set(tenant.id, ['tiny']);
     expect(await create({ check: { ...model, model: 'tiny' }, action: 'flag' })).toMatchObject({

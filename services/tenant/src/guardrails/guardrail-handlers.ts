@@ -28,6 +28,7 @@ import {
   type GuardrailRow,
 } from './guardrail-store.ts';
 import { showGuardrail, showOwnerGuardrail } from './guardrail-views.ts';
+import type { AssertCompiled } from './compiled-check.ts';
 import type { AssertReachable } from './outside-checks-client.ts';
 
 type List = Call<unknown, z.output<typeof listQuery>>;
@@ -41,8 +42,7 @@ export interface GuardrailDependencies extends Pick<
   'app' | 'system' | 'changes' | 'keyRing'
 > {
   assertReachable: AssertReachable;
-  /** Throws `invalid_pattern` and `pattern_unbounded`. */
-  assertCompiled: (definition: GuardrailDefinition) => Promise<void>;
+  assertCompiled: AssertCompiled;
 }
 
 /** The administrators of guardrails: those of a tenant, or the owner. */
@@ -150,7 +150,7 @@ async function verify(
   const isNew = (part: (each: GuardrailDefinition) => unknown): boolean =>
     before === null || JSON.stringify(part(before)) !== JSON.stringify(part(definition));
   if (isNew(({ check }) => check)) await assertReachable(definition.check, tenantId, call);
-  if (isNew(({ check, hold }) => [check, hold])) await assertCompiled(definition);
+  if (isNew(({ check, hold }) => [check, hold])) await assertCompiled(tenantId, definition);
 }
 
 /** The request with the ids of its users in place of their names. Users of the owner's are those of many tenants. */

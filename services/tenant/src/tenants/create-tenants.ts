@@ -1,4 +1,5 @@
 import { Guard } from '@gatehouse/egress/guard';
+import { GuardrailCompiler } from '@gatehouse/guardrails/guardrail-compiler';
 import { batchedFinder } from '@gatehouse/kit/batched';
 import { describeTenants } from './describe-tenants-rpc.ts';
 import { getTenantSettings, type FindProviderKeys } from './get-tenant-settings-rpc.ts';
@@ -6,6 +7,7 @@ import { tenantSettingsHandlers } from './tenant-settings-handlers.ts';
 import { ownerTenantHandlers } from './owner-tenant-handlers.ts';
 import { findLimitedKeys, findSettings } from './settings-system-store.ts';
 import { TenantSystemStore } from './tenant-system-store.ts';
+import { assertCompiled } from '../guardrails/compiled-check.ts';
 import { guardrailHandlers } from '../guardrails/guardrail-handlers.ts';
 import { assertReachable } from '../guardrails/outside-checks-client.ts';
 import { GuardrailSystemStore } from '../guardrails/guardrail-system-store.ts';
@@ -19,6 +21,7 @@ export function createTenants(base: BaseDependencies, findProviderKeys: FindProv
   const tenants = new TenantSystemStore(system);
   const policies = createPolicies(base);
   const guardrails = foundByTenant(new GuardrailSystemStore(known));
+  const compiler = new GuardrailCompiler();
   return {
     handlers: {
       ...ownerTenantHandlers(tenants, changes),
@@ -27,7 +30,7 @@ export function createTenants(base: BaseDependencies, findProviderKeys: FindProv
       ...guardrailHandlers({
         ...{ app, system, changes, keyRing },
         assertReachable: assertReachable({ chat, guard: new Guard(config.EGRESS_ALLOW) }),
-        assertCompiled: () => Promise.resolve(),
+        assertCompiled: assertCompiled(compiler),
       }),
     },
     rpcs: {
@@ -43,6 +46,7 @@ export function createTenants(base: BaseDependencies, findProviderKeys: FindProv
         findGuardrails: (tenantId) => guardrails.get(tenantId),
       }),
     },
+    parts: [{ stop: () => compiler.stop() }],
     findTenant: (id: string) => tenants.find(id),
     findPolicyLimits: policies.findPolicyLimits,
   };
