@@ -4,23 +4,29 @@ import { makeTenant, type TenantAccess } from '@gatehouse/test/tenants';
 import { withGateway } from './alone.ts';
 import type { Gateway } from './contest.ts';
 import { closedLoop, eachOnce, percentiles, type Target } from './load.ts';
+import { makeTenants, type Targets } from './many-tenants.ts';
 import { figure, median, print } from './table.ts';
 
 /**
  * `make bench`: requests with 16 policies each, in turns with those of a tenant without any, through one process.
- * First with limits and budgets of which leases hold many requests, then of 1,000 users with a small budget each. Last, how
- * long the refusal by a spent budget takes. BENCH_ROUNDS (3) and BENCH_SECONDS (4) set its length.
+ * First with limits and budgets of which leases hold many requests, then of 1,000 users with a small budget each. Then how
+ * long the refusal by a spent budget takes. Last, requests of 10,000 tenants with 10 policies each, in turns with those of as
+ * many tenants without any, and of one with them. BENCH_ROUNDS (3), BENCH_SECONDS (4) and BENCH_TENANTS (10000) set its
+ * length.
  */
 
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 3);
 const seconds = Number(process.env['BENCH_SECONDS'] ?? 4);
+const tenants = Number(process.env['BENCH_TENANTS'] ?? 10_000);
 const connections = 64;
+/** Fewer where most requests lease from 40 counters: more would wait longer for the tenant service than they may. */
+const leasingConnections = 16;
+/** Fewer still for the first requests, which open the counters. */
+const firstConnections = 2;
 const warmUpSeconds = 10;
 const users = 1_000;
 const refusals = 200;
 const aims = { large: 0.85, small: 0.6, refusalMs: 5 };
-
-type Targets = readonly [Target, ...Target[]];
 
 const large = {
   limits: { requests_per_minute: 10_000_000, tokens_per_minute: 1_000_000_000, max_concurrent: 10_000 },
@@ -31,29 +37,47 @@ const small = { budget: { usd: '0.13', period: 'day' } };
 const spent = { budget: { usd: '0.000001', period: 'day' } };
 const pers = [null, 'user', 'session', 'api_key', 'model'] as const;
 
-/** Sixteen policies, of which some have a counter for each user, session, key and model. */
-function policiesOf(ofUsers: object): object[] {
-  const shared = Array.from({ length: 15 }, (_, index) => {
+/** Policies with large limits, of which some have a counter for each user, session, key and model. */
+function largePolicies(count: number): object[] {
+  return Array.from({ length: count }, (_, index) => {
     const per = pers[index % pers.length] ?? null;
     return { name: `policy-${index}`, ...(per !== null && { per }), ...large };
   });
-  return [...shared, { name: 'users', per: 'user', ...ofUsers }];
 }
+
+const policiesOf = (ofUsers: object): object[] => [
+  ...largePolicies(15),
+  { name: 'users', per: 'user', ...ofUsers },
+];
 
 async function tenantWith(gateway: Gateway, policies: readonly object[]): Promise<TenantAccess> {
   const { url } = gateway.target;
   const tenant = await makeTenant({ url, ownerKey: gateway.credentials.owner_key });
-  const client = new GatewayClient(url);
-  for (const policy of policies)
-    expectSuccess(await client.call(tenant.adminKey, 'POST', '/v1/policies', policy), 'making a policy');
+  await makePolicies(new GatewayClient(url), tenant.adminKey, policies);
   return tenant;
 }
 
+async function makePolicies(client: GatewayClient, key: string, policies: readonly object[]): Promise<void> {
+  for (const policy of policies)
+    expectSuccess(await client.call(key, 'POST', '/v1/policies', policy), 'making a policy');
+}
+
 function targetOf({ target }: Gateway, { userKey }: TenantAccess, user: string): Target {
-  return {
-    ...target,
-    headers: { authorization: `Bearer ${userKey}`, 'x-service-user-id': user, 'x-session-id': `of-${user}` },
-  };
+  return actingAs({ ...target, headers: { authorization: `Bearer ${userKey}` } }, user);
+}
+
+function actingAs(target: Target, user: string): Target {
+  const headers = { ...target.headers, 'x-service-user-id': user, 'x-session-id': `of-${user}` };
+  return { ...target, headers };
+}
+
+/** Rows read so far by scans of whole tables. */
+async function scannedRowsOf({ stateFolder }: Gateway): Promise<number> {
+  const [row] = await queryLocal<{ rows: string }>(
+    stateFolder,
+    'select sum(seq_tup_read)::text as rows from pg_stat_user_tables',
+  );
+  return Number(row?.rows);
 }
 
 /** Calls for leases so far: each has a number. */
@@ -69,29 +93,41 @@ interface Compared {
   ratio: number;
   perSecond: number;
   leases: number;
+  scannedRows: number;
 }
 
-/** Requests per second by those without policies, median of the rounds, and calls for leases for each request. */
-async function compare(gateway: Gateway, limited: Targets, free: Targets): Promise<Compared> {
+/**
+ * Requests per second by those of others, median of the rounds; and of each request, calls for leases and rows read by
+ * scans of whole tables.
+ */
+async function compare(
+  gateway: Gateway,
+  [limited, others]: readonly [Targets, Targets],
+  clients = connections,
+): Promise<Compared> {
   const ratios: number[] = [];
   const rates: number[] = [];
-  let [requests, leases] = [0, 0];
-  await eachOnce([...limited, ...free], connections);
-  for (const targets of [free, limited]) await closedLoop(targets, connections, warmUpSeconds);
+  let [requests, leases, scannedRows] = [0, 0, 0];
+  await eachOnce([...limited, ...others], firstConnections);
+  for (const targets of [others, limited]) await closedLoop(targets, clients, warmUpSeconds);
   for (let round = 0; round < rounds; round += 1) {
     const perSecond = new Map<Targets, number>();
-    for (const targets of round % 2 === 0 ? [limited, free] : [free, limited]) {
-      const before = await leasesOf(gateway);
-      const done = await closedLoop(targets, connections, seconds);
+    for (const targets of round % 2 === 0 ? [limited, others] : [others, limited]) {
+      const before = { leases: await leasesOf(gateway), rows: await scannedRowsOf(gateway) };
+      const done = await closedLoop(targets, clients, seconds);
       perSecond.set(targets, done.perSecond);
       if (targets !== limited) continue;
-      leases += (await leasesOf(gateway)) - before;
+      leases += (await leasesOf(gateway)) - before.leases;
+      scannedRows += (await scannedRowsOf(gateway)) - before.rows;
       requests += done.requests;
     }
-    ratios.push((perSecond.get(limited) ?? NaN) / (perSecond.get(free) ?? NaN));
+    ratios.push((perSecond.get(limited) ?? NaN) / (perSecond.get(others) ?? NaN));
     rates.push(perSecond.get(limited) ?? NaN);
   }
-  return { ratio: median(ratios), perSecond: median(rates), leases: leases / requests };
+  return {
+    ...{ ratio: median(ratios), perSecond: median(rates) },
+    ...{ leases: leases / requests, scannedRows: scannedRows / requests },
+  };
 }
 
 async function refusedWithin({ target }: Gateway, { userKey }: TenantAccess): Promise<number> {
@@ -132,13 +168,13 @@ await withGateway(
     const free = await tenantWith(gateway, []);
     const one: Targets = [targetOf(gateway, free, 'ada')];
     const ofLarge = await tenantWith(gateway, policiesOf(large));
-    const first = await compare(gateway, [targetOf(gateway, ofLarge, 'ada')], one);
+    const first = await compare(gateway, [[targetOf(gateway, ofLarge, 'ada')], one]);
     const ofSmall = await tenantWith(gateway, policiesOf(small));
     const asUsers = (tenant: TenantAccess): Targets => {
       const rest = Array.from({ length: users - 1 }, (_, user) => targetOf(gateway, tenant, `user-${user}`));
       return [targetOf(gateway, tenant, 'ada'), ...rest];
     };
-    const second = await compare(gateway, asUsers(ofSmall), asUsers(free));
+    const second = await compare(gateway, [asUsers(ofSmall), asUsers(free)]);
     const refusalMs = await refusedWithin(gateway, await tenantWith(gateway, policiesOf(spent)));
     print([
       ['16 policies on each request', 'requests/s', ': without', 'aim', 'calls for leases of a request'],
@@ -149,9 +185,30 @@ await withGateway(
       ['', 'median', 'aim'],
       ['refusal by a spent budget, ms', figure(refusalMs, 1), String(aims.refusalMs)],
     ]);
+    await printMany(gateway);
   },
 );
 
 function rowOf({ perSecond, ratio, leases }: Compared, aim: number): string[] {
   return [figure(perSecond, 0), figure(ratio, 2), String(aim), figure(leases, 3)];
+}
+
+async function printMany(gateway: Gateway): Promise<void> {
+  const without = await makeTenants(gateway, tenants);
+  const made = await makeTenants(gateway, tenants, (client, key) =>
+    makePolicies(client, key, largePolicies(10)),
+  );
+  await queryLocal(gateway.stateFolder, 'analyze');
+  const [first, ...rest] = made.map((target) => actingAs(target, 'ada'));
+  if (first === undefined) return;
+  const all: Targets = [first, ...rest];
+  const row = (others: string, { perSecond, ratio, leases, scannedRows }: Compared): string[] => [
+    others,
+    ...[figure(perSecond, 0), figure(ratio, 2), figure(leases, 3), figure(scannedRows, 1)],
+  ];
+  print([
+    [`${tenants} tenants, 10 policies each`, 'requests/s', 'ratio', 'calls for leases', 'rows of scans'],
+    row('to as many without policies', await compare(gateway, [all, without], leasingConnections)),
+    row('to one of them', await compare(gateway, [all, [first]], leasingConnections)),
+  ]);
 }

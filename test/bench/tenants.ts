@@ -1,10 +1,10 @@
 import { availableParallelism, cpus } from 'node:os';
 import { queryLocal } from '@gatehouse/test/local-database';
-import { expectSuccess, GatewayClient } from '@gatehouse/local/gateway-client';
 import { Children } from './children.ts';
 import { openContest, type Gateway } from './contest.ts';
 import { makeFolder } from './folder.ts';
-import { closedLoop, eachOnce, type Target } from './load.ts';
+import { closedLoop, eachOnce } from './load.ts';
+import { makeTenants, type Targets } from './many-tenants.ts';
 import { cpuMs } from './processes.ts';
 import { figure, median, print } from './table.ts';
 
@@ -30,27 +30,6 @@ interface Figures {
   postgres: number[];
   /** Transactions of a request, of all services and jobs. */
   transactions: number[];
-}
-
-type Targets = readonly [Target, ...Target[]];
-
-async function makeTenants({ credentials, target }: Gateway): Promise<Targets> {
-  const client = new GatewayClient(target.url);
-  const made: Target[] = [];
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    while (next < tenants) {
-      const slug = `bench-${(next += 1)}`;
-      const path = '/internal/v1/owner/tenants';
-      const answer = await client.call(credentials.owner_key, 'POST', path, { slug, name: slug });
-      const { admin_key: key } = expectSuccess(answer, 'making a tenant') as Record<string, string>;
-      made.push({ ...target, headers: { authorization: `Bearer ${key}` } });
-    }
-  };
-  await Promise.all(Array.from({ length: 16 }, worker));
-  const [first, ...others] = made;
-  if (first === undefined) throw new Error('there is no tenant');
-  return [first, ...others];
 }
 
 async function transactionsOf({ stateFolder }: Gateway): Promise<number> {
@@ -122,7 +101,7 @@ try {
   const contest = await openContest({ children, folder, size: 'one', sharesOneCore: true, revisions });
   const [gateway] = contest.gateways;
   if (gateway === undefined) throw new Error('there is no gateway');
-  const all = await makeTenants(gateway);
+  const all = await makeTenants(gateway, tenants);
   await queryLocal(gateway.stateFolder, 'analyze');
   // The first request of a key loads it and its tenant's settings.
   await eachOnce(all, connections);
