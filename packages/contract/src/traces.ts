@@ -32,6 +32,10 @@ export const span = z.strictObject({
   kind: z.enum(['llm', 'tool', 'memory', 'embedding']),
   name: z.string(),
   status: z.enum(['ok', 'error', 'cancelled', 'not_sent', 'interrupted']),
+  purpose: z
+    .enum(['guardrail'])
+    .optional()
+    .describe('`guardrail` for a call of a model by a guardrail; absent for all else'),
   provider: z.string().nullable().describe('Null for kinds without a provider, such as `memory`'),
   request_model: z.string().nullable(),
   response_model: z.string().nullable(),

@@ -190,6 +190,8 @@ export const span = z.object({
   provider: text('provider'),
   model: text('model'),
   upstream_model: text('model'),
+  /** Absent for a call for the answer. */
+  purpose: z.enum(['guardrail']).optional(),
   response_model: text('response_model').nullable(),
   status: z.enum(['ok', 'error', 'cancelled', 'not_sent', 'interrupted']),
   offset_ms: z.int().min(-maxInteger).max(maxInteger).nullable(),

@@ -78,6 +78,7 @@ function showCall(span: Span, row: TraceRow): WireSpan {
     kind: span.kind,
     name: nameOf(row.operation, span.model),
     status: span.status,
+    ...(span.purpose !== undefined && { purpose: span.purpose }),
     provider: span.provider,
     request_model: span.upstream_model,
     response_model: span.response_model,

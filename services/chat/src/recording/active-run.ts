@@ -2,17 +2,16 @@ import { cutText } from '@gatehouse/events/cut-text';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { toAppError, type AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
-import type { Logger } from '@gatehouse/kit/log';
-import { cappedPico } from '@gatehouse/kit/money';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { Model } from '../catalogue/catalogue.ts';
 import { sumCosts } from '../catalogue/price.ts';
-import type { Pricing } from '../catalogue/pricing.ts';
 import type { ProviderFailure } from '../providers/provider-failure.ts';
+import type { ActiveRunOptions, OpenAttempt, SideCall } from './active-run-options.ts';
+import { callCost } from './call-cost.ts';
 import { completedUsage, isCount } from './completed-usage.ts';
-import { attemptErrorOf, attemptStatusOf, isFree, passedOverAttempt, runErrorOf } from './failed-attempt.ts';
-import { interruption } from './interrupted.ts';
-import { chargeFor, chargeOf, sumCharges } from '../runs/charge.ts';
+import { failedOutcome, passedOverAttempt, runErrorOf, type BegunAnswer } from './failed-attempt.ts';
+import { interruptedAttempt, interruption } from './interrupted.ts';
+import { chargeOf, sumCharges } from '../runs/charge.ts';
 import { startedRun, type StartedRun } from '../runs/run-record.ts';
 import {
   missingToolSpan,
@@ -25,56 +24,21 @@ import {
   type StoredAnswer,
   type ToolSpan,
 } from '../runs/run.ts';
-import type { MeteredAnswer } from '@gatehouse/dialects/dialect';
-import { uncountedTools, type FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import { guessTokens, sampleOf, type TextSample } from '@gatehouse/dialects/usage/token-estimate';
 import { noUsage, sumUsage, withCounted, type Usage } from '@gatehouse/dialects/usage/usage';
-import type { Admission, Reservation } from '../limits/admission.ts';
-import type { NotePrompt } from '../limits/counted-prompts.ts';
-import type { AnswerBounds } from '../limits/hidden-tokens.ts';
 import type { AttemptOutcome, AttemptRecord } from '../providers/open-call.ts';
-import type { SignatureOrigins } from '../providers/signature-origins.ts';
-import type { RunHandle, RunWriter } from './run-rows.ts';
-import type { RunTelemetry } from './run-telemetry.ts';
+import type { RunHandle } from './run-rows.ts';
+import { SideCalls } from './side-calls.ts';
 import { runAgeMarginMs } from '../bounds.ts';
 
-interface OpenAttempt {
-  start: AttemptStart;
-  model: Model;
-  trace: TraceContext;
-  /** The price at this time counts. */
-  calledAt: Date;
-  startedAt: number;
-  /** Whether the provider sent success headers, and will bill the call. */
-  accepted: boolean;
-  firstTokenAt: number | null;
-  /** Tokens reserved for its answer. */
-  reservedTokens: number;
-  reservation: Reservation;
+type AttemptRequest = Parameters<AttemptRecord['startAttempt']>[1];
+
+function isForAnswer({ purpose }: AttemptStart): boolean {
+  return purpose === undefined;
 }
 
-export interface ActiveRunOptions {
-  identity: RunIdentity;
-  recorder: RunWriter;
-  pricing: Pricing;
-  telemetry: RunTelemetry;
-  log: Logger;
-  /** The run's span. */
-  trace: TraceContext;
-  /** Samples the agent's additions before the client's messages, and these. Called once, for an estimate. */
-  prompt: () => TextSample;
-  previewChars: number;
-  arrivedAt: number;
-  /** Amounts of the tenant's limits reserved for it. */
-  admission: Admission;
-  /** For estimates of tokens not reported by a provider. */
-  bounds: AnswerBounds;
-  /** Tools of the provider charged to a budget. */
-  feeTools: readonly FeeTool[];
-  /** Gets the signatures of its answers; null where they are not kept. */
-  signatures: Pick<SignatureOrigins, 'made'> | null;
-  /** Notes the tokens of its prompt; null where no limit depends on them. */
-  notePrompt: NotePrompt | null;
+function byNumber(a: AttemptStart, b: AttemptStart): number {
+  return a.number - b.number;
 }
 
 /** A run while it is under way: its provider calls, its clock, and its one end. */
@@ -87,7 +51,17 @@ export class ActiveRun implements AttemptRecord {
   readonly #attempts: Attempt[] = [];
   readonly #passedOver = new Map<Model, Attempt>();
   readonly #tools: ToolSpan[] = [];
+  /** The call for the answer. */
   #open: OpenAttempt | null = null;
+  /** The calls beside it. */
+  readonly #sideCalls = new SideCalls({
+    open: (side, model, request) => this.#opened(model, request, side),
+    commit: (open) => this.#commit(open),
+    end: (open, outcome) => this.#end(open, outcome),
+  });
+  #started = 0;
+  /** Resolves once it is known whether the first call is written. */
+  #begun: Promise<void> | null = null;
   /** JSON of the charges of the last call. */
   #charges: string;
   #firstTokenAt: number | null = null;
@@ -105,12 +79,12 @@ export class ActiveRun implements AttemptRecord {
   /** Provider calls made; without one there is no run. */
   get calls(): number {
     const sent = this.#attempts.filter((attempt) => attempt.status !== 'not_sent').length;
-    return sent + (this.#open === null ? 0 : 1);
+    return sent + (this.#open === null ? 0 : 1) + this.#sideCalls.open.size;
   }
 
-  /** The id of the run, with the number of the call from the second one on. */
+  /** The id of the run, with the number of the call for its answer from the second one on. */
   get answerId(): string {
-    const number = this.#open?.start.number ?? this.#attempts.length;
+    const number = this.#attempts.filter(isForAnswer).length + (this.#open === null ? 0 : 1);
     return number <= 1 ? this.identity.id : `${this.identity.id}_${number}`;
   }
 
@@ -159,17 +133,38 @@ export class ActiveRun implements AttemptRecord {
   /** Adds the passed-over models behind the calls: without a call there is no run. */
   #notePassedOver(): void {
     for (const attempt of this.#passedOver.values())
-      this.#attempts.push({ ...attempt, number: this.#attempts.length + 1 });
+      this.#attempts.push({ ...attempt, number: (this.#started += 1) });
   }
 
-  async startAttempt(
-    model: Model,
-    { bodyBytes, maxTokens }: { bodyBytes: number; maxTokens: number | null },
-  ): Promise<TraceContext> {
-    const { reservation } = this.#options.admission;
-    const attempt: AttemptStart = {
+  async startAttempt(model: Model, request: AttemptRequest): Promise<TraceContext> {
+    const open = this.#opened(model, request, null);
+    this.#open = open;
+    try {
+      await this.#commit(open);
+    } catch (error) {
+      await this.endAttempt({ status: 'not_sent', usage: noUsage });
+      // The start may have been written, so an end follows it. The client does not wait for it.
+      void this.finish('error', { error: toAppError(error) });
+      throw error;
+    }
+    return open.trace;
+  }
+
+  /**
+   * Records a call of a model for a guardrail, at any time before the end of the run: also while the answer's own call is
+   * under way. It is no part of the answer, and charged to the run.
+   */
+  beside(side: SideCall): AttemptRecord {
+    return this.#sideCalls.record(side);
+  }
+
+  #opened(model: Model, { bodyBytes, maxTokens }: AttemptRequest, side: SideCall | null): OpenAttempt {
+    const { admission, bounds, telemetry, trace } = this.#options;
+    const { reservation } = side?.admission ?? admission;
+    const start: AttemptStart = {
       id: newId(),
-      number: this.#attempts.length + 1,
+      number: (this.#started += 1),
+      ...(side !== null && { purpose: 'guardrail' }),
       provider: model.provider.name,
       model: model.id,
       upstreamModel: model.upstreamModel,
@@ -177,38 +172,37 @@ export class ActiveRun implements AttemptRecord {
       ...(reservation.charges !== null && { reservedPico: String(reservation.reservedPico) }),
       ...this.#changedCharges(reservation),
     };
-    const trace = this.#options.telemetry.within(this.#options.trace);
-    this.#open = {
-      start: attempt,
-      model,
-      trace,
-      calledAt: new Date(),
-      startedAt: monotonicMs(),
-      accepted: false,
-      firstTokenAt: null,
-      reservedTokens: this.#options.bounds.outputOf(model, maxTokens),
-      reservation,
+    return {
+      ...{ start, model, trace: telemetry.within(trace), calledAt: new Date(), startedAt: monotonicMs() },
+      ...{ accepted: false, firstTokenAt: null, reservation, side },
+      reservedTokens: (side?.bounds ?? bounds).outputOf(model, maxTokens),
     };
-    try {
-      await this.#options.recorder.startAttempt({
-        handle: this.#handle,
-        run: this.#record,
-        ...{ charges: this.identity.charges, holderId: reservation.holderId },
-        attempt,
-        ended: this.#attempts,
-      });
-    } catch (error) {
-      await this.endAttempt({ status: 'not_sent', usage: noUsage });
-      // The start may have been written, so an end follows it. The client does not wait for it.
-      void this.finish('error', { error: toAppError(error) });
-      throw error;
-    }
-    this.#open.startedAt = monotonicMs();
-    return trace;
+  }
+
+  /** A record has one call under way: others count as interrupted in it, in case this process dies. */
+  async #commit(open: OpenAttempt): Promise<void> {
+    const { recorder, pricing } = this.#options;
+    if (this.#begun !== null) await this.#begun;
+    const all = [...(this.#open === null ? [] : [this.#open]), ...this.#sideCalls.open];
+    const others = all.filter((each) => each !== open);
+    const interrupted = others.map(({ start, calledAt: at, side }) =>
+      interruptedAttempt(start, { operation: side?.operation ?? this.identity.operation, at }, pricing),
+    );
+    const writing = recorder.startAttempt({
+      handle: this.#handle,
+      run: this.#record,
+      ...{ charges: this.identity.charges, holderId: open.reservation.holderId },
+      attempt: open.start,
+      ended:
+        interrupted.length === 0 ? this.#attempts : [...this.#attempts, ...interrupted].toSorted(byNumber),
+    });
+    this.#begun ??= writing.catch(() => undefined);
+    await writing;
+    open.startedAt = monotonicMs();
   }
 
   /** The charges of the next call where they differ from those of the one before, as after midnight. */
-  #changedCharges({ charges }: Reservation): Pick<AttemptStart, 'charges'> {
+  #changedCharges({ charges }: OpenAttempt['reservation']): Pick<AttemptStart, 'charges'> {
     const text = JSON.stringify(charges ?? []);
     if (text === this.#charges) return {};
     this.#charges = text;
@@ -230,6 +224,10 @@ export class ActiveRun implements AttemptRecord {
     if (open === null) return undefined;
     this.#open = null;
     this.#answer = outcome.answer ?? this.#answer;
+    return this.#end(open, outcome);
+  }
+
+  #end(open: OpenAttempt, outcome: AttemptOutcome): void | Promise<void> {
     const endedAt = monotonicMs();
     const usage = this.#usageOf(outcome, open);
     if (usage instanceof Promise)
@@ -250,11 +248,15 @@ export class ActiveRun implements AttemptRecord {
       errorCode: outcome.errorCode ?? null,
       responseModel: outcome.responseModel ?? null,
       usage,
-      ...this.#priced(open, usage, outcome),
+      ...callCost(this.#options, open, { ...outcome, usage }),
     };
     // A later call gets results of tools with the prompt.
-    const isFirst = outcome.status === 'ok' && this.#attempts.every(({ status }) => status !== 'ok');
+    const isFirst =
+      open.side === null &&
+      outcome.status === 'ok' &&
+      this.#attempts.filter(isForAnswer).every(({ status }) => status !== 'ok');
     this.#attempts.push(attempt);
+    this.#attempts.sort(byNumber);
     open.reservation.spend({
       tokens: usage.inputTokens + usage.outputTokens,
       costPico: chargeOf(attempt),
@@ -262,15 +264,16 @@ export class ActiveRun implements AttemptRecord {
     if (attempt.status === 'not_sent') return;
     if (isFirst && isCount(usage)) this.#options.notePrompt?.(open.model, usage.inputTokens);
     this.#observed(() =>
-      this.#options.telemetry.attemptEnded({ ...open, run: this.identity, attempt, endedAt }),
+      this.#options.telemetry.attemptEnded({ ...open, run: this.#identityOf(open), attempt, endedAt }),
     );
   }
 
   /** The usage of an attempt. If it can't be estimated, the size of the request counts: the attempt is recorded in any case. */
   #usageOf(outcome: AttemptOutcome, open: OpenAttempt): Usage | Promise<Usage> {
-    const { tenantId, operation, streamed } = this.identity;
-    const prompt = (): TextSample => this.#promptSample();
-    const request = { tenantId, operation, streamed, prompt, bounds: this.#options.bounds };
+    const { tenantId, operation, streamed } = this.#identityOf(open);
+    const prompt = open.side?.prompt ?? ((): TextSample => this.#promptSample());
+    const bounds = open.side?.bounds ?? this.#options.bounds;
+    const request = { tenantId, operation, streamed, prompt, bounds };
     const usage = completedUsage(outcome, open, request);
     if (!(usage instanceof Promise)) return usage;
     return usage.catch((err: unknown) => {
@@ -283,29 +286,8 @@ export class ActiveRun implements AttemptRecord {
     });
   }
 
-  /** Without a price, or where it can't be computed, at least the reservation is charged. */
-  #priced(
-    { model, calledAt: at, reservation: { reservedPico } }: OpenAttempt,
-    usage: Usage,
-    { serviceTier = null, status }: AttemptOutcome,
-  ): Pick<Attempt, 'cost' | 'chargePico'> {
-    const brokeOff = status !== 'ok';
-    const call = { operation: this.identity.operation, at, serviceTier };
-    try {
-      const cost = this.#options.pricing.costOf(model, usage, call);
-      const toolsCost = this.#options.pricing.toolsCost(
-        model,
-        uncountedTools(this.#options.feeTools, usage, { brokeOff }),
-        at,
-      );
-      if (cost !== null)
-        return { cost, ...(toolsCost > 0n && { chargePico: cappedPico(cost.costPico + toolsCost) }) };
-      const known = this.#options.pricing.chargeOf(model, usage, call);
-      return { cost, chargePico: chargeFor({ cost, known }, reservedPico) };
-    } catch (err) {
-      this.#options.log.error({ err, run_id: this.identity.id }, 'failed to price a provider call');
-      return { cost: null, chargePico: reservedPico };
-    }
+  #identityOf({ side }: OpenAttempt): RunIdentity {
+    return side === null ? this.identity : { ...this.identity, operation: side.operation, streamed: false };
   }
 
   /** Metrics and spans do not keep a run from ending. */
@@ -317,22 +299,8 @@ export class ActiveRun implements AttemptRecord {
     }
   }
 
-  /** Ends the call under way with a failure. Errors, unsent and unanswered calls cost nothing; cut and abandoned ones do. */
-  failAttempt(
-    failure: ProviderFailure,
-    answer: Omit<MeteredAnswer, 'responseModel'> | null,
-    generated: number,
-  ): void | Promise<void> {
-    const free = isFree(failure) || (failure.kind === 'connection' && this.#open?.accepted !== true);
-    return this.endAttempt({
-      status: attemptStatusOf(failure),
-      httpStatus: failure.details.status ?? null,
-      errorCode: attemptErrorOf(failure),
-      usage: answer?.usage ?? (free ? noUsage : null),
-      serviceTier: answer?.serviceTier ?? null,
-      answer: answer?.answer,
-      generated,
-    });
+  failAttempt(failure: ProviderFailure, answer: BegunAnswer | null, generated: number): void | Promise<void> {
+    return this.endAttempt(failedOutcome(failure, { open: this.#open, answer, generated }));
   }
 
   /**
@@ -344,12 +312,14 @@ export class ActiveRun implements AttemptRecord {
     status: RunStatus,
     { error, answer, keeps }: { error?: AppError; answer?: StoredAnswer | undefined; keeps?: boolean } = {},
   ): Promise<RunEnd | null> {
-    if (this.#finished || (this.#open === null && this.#attempts.length === 0)) return null;
+    if (this.#finished || (this.calls === 0 && this.#attempts.length === 0)) return null;
     this.#finished = true;
     if (this.#open !== null)
       await this.endAttempt({ status: 'error', errorCode: error?.code ?? null, usage: null });
+    await this.#sideCalls.endAll();
     this.#notePassedOver();
-    const last = this.#attempts.findLast((attempt) => attempt.status !== 'not_sent') ?? this.#attempts.at(-1);
+    const answering = this.#attempts.filter(isForAnswer);
+    const last = answering.findLast((attempt) => attempt.status !== 'not_sent') ?? answering.at(-1);
     const preview =
       this.#options.previewChars > 0
         ? cutText(this.#answer?.beginning ?? '', this.#options.previewChars)

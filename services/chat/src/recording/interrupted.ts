@@ -36,7 +36,7 @@ export function interruptedEnd({ run, startedAt, ageMs, ended, open }: Orphan, p
 }
 
 /** Only the prompt is counted: how much was answered before the process died is unknown. */
-function interruptedAttempt(
+export function interruptedAttempt(
   attempt: AttemptStart,
   called: { operation: Operation; at: Date },
   pricing: Pricing,

@@ -107,6 +107,7 @@ function spanOf(attempt: Attempt, operation: StartedRun['operation']): Span {
     provider: cutName(attempt.provider, textLimits.provider),
     model: cutName(attempt.model, textLimits.model),
     upstream_model: cutName(attempt.upstreamModel, textLimits.model),
+    ...(attempt.purpose !== undefined && { purpose: attempt.purpose }),
     response_model:
       attempt.responseModel === null ? null : cutName(attempt.responseModel, textLimits.response_model),
     status: attempt.status,

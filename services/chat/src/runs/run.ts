@@ -57,6 +57,8 @@ export interface AttemptStart {
   /** Id in the catalogue. */
   model: string;
   upstreamModel: string;
+  /** Absent for a call for the answer. */
+  purpose?: 'guardrail';
   inputTokensGuess: number;
   /** Decimal pico-USD held for it by budgets; absent without a budget. */
   reservedPico?: string;
