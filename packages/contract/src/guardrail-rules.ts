@@ -26,6 +26,7 @@ export const maxGuardrailBytes = 65_536;
 /** The most bytes of `except` together. */
 export const maxExceptBytes = 16_384;
 
+/** The texts checked in this release. */
 const inputs: readonly GuardedText[] = ['system', 'user', 'tool_result'];
 
 /** Defaults by check and action. */
@@ -34,9 +35,8 @@ export function defaultBehaviour({
   action,
 }: Pick<Behaviour, 'check' | 'action'>): Pick<Behaviour, 'on' | 'on_error' | 'hold'> {
   const asksModel = type === 'moderation' || type === 'model';
-  const possible = action === 'substitute' ? inputs : guardedTexts;
   return {
-    on: asksModel ? possible.filter((text) => text !== 'system') : possible,
+    on: asksModel ? inputs.filter((text) => text !== 'system') : inputs,
     on_error: action === 'flag' ? 'open' : 'closed',
     hold: isAskingOutside(type) ? 'answer' : null,
   };
@@ -55,8 +55,9 @@ export function refusalOf({ check, action, on, hold }: Behaviour): Refusal | nul
     return { param: 'action', reason: `${type} names no place in a text: it can only block or flag` };
   if (type === 'webhook' && action === 'substitute')
     return { param: 'action', reason: 'webhook names no type of a match: it can block, mask or flag' };
-  if (action === 'substitute' && on.some((text) => !inputs.includes(text)))
-    return { param: 'on', reason: 'substitute works on system, user and tool_result' };
+  if (action === 'substitute') return { param: 'action', reason: 'substitute is not available yet' };
+  if (on.some((text) => !inputs.includes(text)))
+    return { param: 'on', reason: 'only system, user and tool_result are checked yet' };
   if (!isAskingOutside(type) && typeof hold === 'number')
     return { param: 'hold', reason: 'a number of characters is for checks that ask outside' };
   return type === 'patterns' ? refusalOfPatterns(check) : null;

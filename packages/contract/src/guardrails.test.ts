@@ -22,16 +22,16 @@ const problems = (body: unknown, shape: typeof createGuardrail | typeof patchGua
 
 describe('a guardrail', () => {
   it('has defaults by its check and its action', () => {
-    const all = ['system', 'user', 'tool_result', 'answer', 'tool_call'];
+    const all = ['system', 'user', 'tool_result'];
     const defaults = (type: string, action: GuardrailAction) =>
       defaultBehaviour({ check: checkOf(checks[type] ?? {}), action });
     expect(defaults('pii', 'mask')).toEqual({ on: all, on_error: 'closed', hold: null });
     expect(defaults('secrets', 'flag')).toEqual({ on: all, on_error: 'open', hold: null });
-    expect(defaults('presidio', 'substitute')).toEqual({
+    expect(defaults('presidio', 'mask')).toEqual({
       ...{ on: ['system', 'user', 'tool_result'], on_error: 'closed', hold: 'answer' },
     });
     for (const type of ['moderation', 'model'])
-      expect(defaults(type, 'block').on).toEqual(['user', 'tool_result', 'answer', 'tool_call']);
+      expect(defaults(type, 'block').on).toEqual(['user', 'tool_result']);
     expect(createGuardrail.parse({ name: 'a', check: checks['pii'], action: 'mask' })).toEqual({
       ...{ name: 'a', action: 'mask', except: [], message: null, unreadable: 'allow', select: {} },
       ...{ timeout_ms: 2_000, enabled: true },
@@ -44,12 +44,13 @@ describe('a guardrail', () => {
       type,
       guardrailActions.filter((action) => refusal(check, action) === null),
     ]);
-    const every = ['block', 'mask', 'substitute', 'flag'];
+    const every = ['block', 'mask', 'flag'];
     expect(Object.fromEntries(possible)).toEqual({
       ...{ pii: every, secrets: every, patterns: every, presidio: every },
       ...{ moderation: ['block', 'flag'], model: ['block', 'flag'], webhook: ['block', 'mask', 'flag'] },
     });
-    expect(refusal(checks['pii'] ?? {}, 'substitute', { on: ['answer'] })?.param).toBe('on');
+    for (const text of ['answer', 'tool_call'])
+      expect(refusal(checks['pii'] ?? {}, 'mask', { on: ['user', text] })?.param).toBe('on');
     expect(refusal(checks['pii'] ?? {}, 'mask', { hold: 200 })?.param).toBe('hold');
     expect(refusal(checks['pii'] ?? {}, 'mask', { hold: 'answer' })).toBeNull();
     expect(refusal(checks['presidio'] ?? {}, 'mask', { hold: 200 })).toBeNull();

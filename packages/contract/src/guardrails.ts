@@ -24,7 +24,7 @@ export const maxGuardrails = { ofTenant: 32, ofOwner: 8, askingOutside: 4 } as c
 const on = setOf(z.enum(guardedTexts))
   .min(1)
   .describe(
-    'The texts that are checked: `system` (also definitions of tools), `user` (all else that a client sends), `tool_result`, `answer`, `tool_call` (arguments). Default: all that the action can change, for `moderation` and `model` without `system`',
+    'The texts that are checked: `system` (also definitions of tools), `user` (all else that a client sends), `tool_result`, `answer`, `tool_call` (arguments). The last two are not checked yet, and refused. Default: the first three, for `moderation` and `model` without `system`',
   );
 
 const definition = {
@@ -32,7 +32,7 @@ const definition = {
   action: z
     .enum(guardrailActions)
     .describe(
-      '`block`: nothing of the text arrives. `mask`: a placeholder such as `[EMAIL]` stands for each match. `substitute`: the model sees a placeholder, and the client its value again. `flag`: only recorded',
+      '`block`: nothing of the text arrives. `mask`: a placeholder such as `[EMAIL]` stands for each match. `substitute`: not available yet. `flag`: only recorded',
     ),
   except: setOf(namePattern)
     .max(200)
@@ -139,7 +139,7 @@ const example = {
   select: everyRun,
   on: ['system', 'user', 'tool_result'],
   check: { type: 'pii', types: ['email', 'phone'], regions: ['DE'] },
-  action: 'substitute',
+  action: 'mask',
   except: ['*@example.org'],
   message: null,
   unreadable: 'allow',
@@ -153,7 +153,7 @@ const example = {
 const ownerExample = {
   ...example,
   ...{ name: 'platform-keys', check: { type: 'secrets', types: ['api_key', 'private_key'] } },
-  ...{ action: 'block', on: ['system', 'user', 'tool_result', 'answer', 'tool_call'], except: [] },
+  ...{ action: 'block', on: ['system', 'user', 'tool_result'], except: [] },
   message: 'Take the credential out of your request.',
   ...{ select: pick(everyRun, 'agents', 'api_keys', 'models'), tenants: null },
 };

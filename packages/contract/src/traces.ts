@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { dialectNames } from './dialects.ts';
-import { guardedTexts, guardrailOutcomes } from './guardrail-results.ts';
+import { guardrailOutcomes } from './guardrail-results.ts';
+import { guardedTexts } from './guardrail-rules.ts';
 import {
   count,
   listOf,

@@ -1,5 +1,6 @@
 import { dialectNames, runOperations } from '@gatehouse/contract/dialects';
-import { guardedTexts, guardrailOutcomes } from '@gatehouse/contract/guardrail-results';
+import { guardrailOutcomes } from '@gatehouse/contract/guardrail-results';
+import { guardedTexts } from '@gatehouse/contract/guardrail-rules';
 import { z } from 'zod';
 import { withData } from './cloud-event.ts';
 import { cutText } from './cut-text.ts';

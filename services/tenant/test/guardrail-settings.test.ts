@@ -67,7 +67,7 @@ describe('settings', () => {
         on_error: 'closed',
         hold: 'answer',
       },
-      ...{ timeout_ms: 2_000, on: ['system', 'user', 'tool_result', 'answer', 'tool_call'] },
+      ...{ timeout_ms: 2_000, on: ['system', 'user', 'tool_result'] },
       check: {
         ...{ type: 'presidio', url: check.url, auth: { type: 'bearer', token_set: true } },
         ...{ entities: [], language: 'en', min_score: 0.5 },

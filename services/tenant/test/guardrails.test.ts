@@ -56,7 +56,7 @@ describe('a guardrail', () => {
     expect(created.headers.get('location')).toBe(`/v1/guardrails/${id}`);
     expect(created.body).toEqual({
       ...{ id, name: 'contacts', select: nothing, action: 'mask', except: [], message: null, enabled: true },
-      on: ['system', 'user', 'tool_result', 'answer', 'tool_call'],
+      on: ['system', 'user', 'tool_result'],
       check: { type: 'pii', types: ['email', 'phone', 'credit_card', 'iban'], regions: [] },
       ...{ unreadable: 'allow', on_error: 'closed', timeout_ms: 2_000, hold: null },
       ...{ created_at: expect.any(String), updated_at: expect.any(String) },
@@ -75,7 +75,8 @@ describe('a guardrail', () => {
     ['an unknown member', { level: 1 }, 'level'],
     ['a name like an id', { name: newId() }, 'name'],
     ['an action that its check cannot do', { check: model, action: 'mask' }, 'action'],
-    ['an answer to substitute', { action: 'substitute', on: ['answer'] }, 'on'],
+    ['a text not checked yet', { on: ['answer'] }, 'on'],
+    ['an action not available yet', { action: 'substitute' }, 'action'],
     ['pieces for a built-in check', { hold: 200 }, 'hold'],
     ['no pattern', { check: { type: 'patterns' } }, 'check.patterns'],
     [
@@ -132,14 +133,14 @@ describe('a guardrail', () => {
 
   it('is changed in part, and its defaults follow the action and the check', async () => {
     const { id } = guardrailIn(await create({ select: { users: ['ada'] }, unreadable: 'block' }));
-    const patched = await call('PATCH', id, { action: 'substitute', select: { models: ['gpt-*'] } });
+    const patched = await call('PATCH', id, { action: 'block', select: { models: ['gpt-*'] } });
     expect(patched).toMatchObject({
       status: 200,
-      body: { action: 'substitute', on: ['system', 'user', 'tool_result'], unreadable: 'block' },
+      body: { action: 'block', on: ['system', 'user', 'tool_result'], unreadable: 'block' },
     });
     expect(guardrailIn(patched).select).toEqual({ ...nothing, users: ['ada'], models: ['gpt-*'] });
-    expect(await call('PATCH', id, { action: 'flag', on: ['answer'] })).toMatchObject({
-      body: { on: ['answer'], on_error: 'open' },
+    expect(await call('PATCH', id, { action: 'flag', on: ['user'] })).toMatchObject({
+      body: { on: ['user'], on_error: 'open' },
     });
     expect(await call('PATCH', id, { check: { type: 'pii', regions: ['DE'] } })).toMatchObject({
       body: { check: { types: ['email', 'phone', 'credit_card', 'iban'], regions: ['DE'] } },
@@ -151,7 +152,7 @@ describe('a guardrail', () => {
       },
     });
     expect(await call('PATCH', id, { check: model })).toMatchObject({
-      body: { on: ['answer'], hold: 'answer', check: model },
+      body: { on: ['user'], hold: 'answer', check: model },
     });
     expect(await call('PATCH', id, { action: 'mask' })).toMatchObject({
       ...{ status: 400, body: { error: { param: 'action' } } },

@@ -1,5 +1,6 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
-import type { GuardedText, GuardrailOutcome } from '@gatehouse/contract/guardrail-results';
+import type { GuardrailOutcome } from '@gatehouse/contract/guardrail-results';
+import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
 import type { Recall } from '@gatehouse/events/run-event';
 import type { ClientName } from '@gatehouse/kit/client-name';
 import type { Operation } from '@gatehouse/dialects/dialect';
