@@ -115,6 +115,8 @@ const when: Record<ErrorCode, When> = {
   pattern_unbounded: writesGuardrail,
   provider_bad_request: reachesProvider,
   conflicting_credentials: either(needsKey, takesSession),
+  content_blocked: callsProvider,
+  guardrail_too_slow: either(startsBatch, at('files.create')),
   unsupported_parameter: either(callsProvider, at('files.create', 'messages.batches.create')),
   previous_response_not_found: goesOn,
   item_not_found: goesOn,

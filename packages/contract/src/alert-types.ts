@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { utcTime, uuid } from './fields.ts';
+import { guardedTexts } from './guardrail-rules.ts';
 
 /** Events for subscriptions of tenants and the owner. Add members to their data; never rename one. */
 
@@ -31,6 +32,12 @@ export const alertData = {
     maximum: z.string().describe('Requests, tokens or USD'),
   }),
   'policy.counters_full': z.object({ policy_id: uuid, policy: z.string() }),
+  'guardrail.blocked': z.object({
+    guardrail_id: uuid,
+    guardrail: z.string().describe('Begins with `owner:` for one of the operator'),
+    on: z.enum(guardedTexts).describe('The kind of text that was blocked'),
+    agent_id: uuid.nullable(),
+  }),
   'run.failed': z.object({
     run_id: uuid,
     trace_id: z.string(),
@@ -103,6 +110,7 @@ export const tenantAlertTypes = [
   'budget.threshold',
   'limit.exceeded',
   'policy.counters_full',
+  'guardrail.blocked',
   'run.failed',
   'endpoint.disabled',
   'channel.needs_reauth',

@@ -26,6 +26,8 @@ const table = {
   relay_path_ambiguous: [400, 3],
   provider_bad_request: [400, 3],
   conflicting_credentials: [400, 3],
+  content_blocked: [400, 3],
+  guardrail_too_slow: [400, 3],
   unsupported_parameter: [400, 3],
   previous_response_not_found: [400, 3],
   item_not_found: [400, 3],

@@ -51,7 +51,7 @@ export async function createService(
   const { findOpenRun } = recording;
   const { stops, idempotency, ...runStops } = createStops(shell, { ...base, findOpenRun });
   const completions = createCompletions(shell, {
-    ...{ config, app, system, instance, peers, silenceMs, refusals, ...memory },
+    ...{ config, app, system, instance, peers, silenceMs, refusals, alerts, ...memory },
     turns: { ...work, catalogue, answers, telemetry, agents, recorder, responses, stops },
   });
   const batchDeps = { ...work, catalogue, telemetry, stops, idempotency, pace: overrides.batchPace };

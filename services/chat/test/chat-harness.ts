@@ -73,7 +73,7 @@ export class ChatHarness {
   readonly agents = new Map<string, Agent>();
   readonly toolLists = new ToolLists();
   /** The results of calls of tools, by the tool. */
-  callTool: (tool: string) => Promise<CallToolResponse> = (tool) =>
+  callTool: (tool: string, argumentsJson: string) => Promise<CallToolResponse> = (tool) =>
     Promise.resolve({ content: `${tool} was called`, outcome: 'ok' });
   /** The agent service answers when this has resolved. */
   agentsAnswer: Promise<unknown> = Promise.resolve();
@@ -347,7 +347,7 @@ export class ChatHarness {
       },
       callTool: {
         ...{ callers: ['chat'], acceptsDelegation: true },
-        handle: ({ tool }) => this.callTool(tool),
+        handle: ({ tool, argumentsJson }) => this.callTool(tool, argumentsJson),
       },
       listVisibleAgents: {
         callers: ['chat'],

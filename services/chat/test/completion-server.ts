@@ -103,7 +103,14 @@ export class CompletionServer {
     registry: ReturnType<typeof createRegistry>,
   ): Promise<CompletionDependencies> {
     const telemetry = new RunTelemetry(registry, undefined, undefined);
-    const none = { limited: [], keyLimited: [], ownKeys: [], policies: null, hasSessionBudgets: false };
+    const none = {
+      limited: [],
+      keyLimited: [],
+      ownKeys: [],
+      policies: null,
+      guardrails: null,
+      hasSessionBudgets: false,
+    };
     const open = { allowedModels: null, previewChars: 100, ...none, hasUsers: false, actingUsers: 'any' };
     const dependencies = {
       catalogue,

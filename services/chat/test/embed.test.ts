@@ -6,6 +6,7 @@ import type { ChatServiceClient, EmbedResponse } from '@gatehouse/proto/chat/v1/
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
 import { makePrincipal } from '@gatehouse/test/identity';
+import { guardedUser } from './guarding.ts';
 import { ChatHarness } from './chat-harness.ts';
 import { groupPolicy } from './counting-policy.ts';
 
@@ -213,4 +214,15 @@ describe('a catalogue without an embedding model', () => {
     await expect(asked).rejects.toMatchObject({ code: 'embeddings_not_configured' });
     await bare.stop();
   });
+});
+
+it('checks texts by the guardrails of the tenant', async () => {
+  const texts = ['Write to ann.lee@gmail.com.'];
+  const before = harness.simulator.requests.length;
+  await expect(embed(guardedUser(harness, {}).tenantId, { texts })).rejects.toMatchObject({
+    code: 'content_blocked',
+  });
+  expect(harness.simulator.requests).toHaveLength(before);
+  await embed(guardedUser(harness, { action: 'mask' }).tenantId, { texts });
+  expect(String(harness.simulator.requests.at(-1)?.raw_bytes)).toContain('"Write to [EMAIL]."');
 });

@@ -10,6 +10,7 @@ const types: Record<(typeof tenantAlertTypes)[number], string> = {
   'budget.threshold': 'Budget reached 50, 80 or 100\u00a0%',
   'limit.exceeded': 'Limit exceeded',
   'policy.counters_full': 'Policies count too many values',
+  'guardrail.blocked': 'A guardrail blocks a text',
   'run.failed': 'Run failed',
   'endpoint.disabled': 'Webhook URL disabled',
   'channel.needs_reauth': 'Channel needs a new consent',

@@ -1,5 +1,6 @@
 import { minuteMs } from '@gatehouse/kit/bounds';
 import type { limitNames } from '@gatehouse/contract/alert-types';
+import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
 import { cutText } from '@gatehouse/events/cut-text';
 import type { NewAlert } from '@gatehouse/events/alert-event';
 import type { AppError } from '@gatehouse/kit/errors';
@@ -27,6 +28,14 @@ const nameOf = new Map<Resource, (typeof limitNames)[number]>([
   [Resource.CONCURRENCY, 'concurrency'],
   [Resource.BUDGET, 'budget'],
 ]);
+
+/** A text blocked by a guardrail. */
+export interface BlockedText {
+  tenantId: string;
+  agentId: string | null;
+  guardrail: { id: string; name: string };
+  on: GuardedText;
+}
 
 /** Alerts about runs, limits, providers and the catalogue. */
 export class Alerts {
@@ -63,6 +72,13 @@ export class Alerts {
   refused(tenantId: string, error: AppError): void {
     const alert = this.#alertOfRefusal(tenantId, error);
     if (alert !== null) this.#raise(alert);
+  }
+
+  /** A guardrail has blocked a text of a run. */
+  guardrailBlocked({ tenantId, agentId, guardrail: { id, name }, on }: BlockedText): void {
+    if (!this.#throttle.passes(`guardrail.blocked/${tenantId}/${id}`)) return;
+    const data = { guardrail_id: id, guardrail: name, on, agent_id: agentId };
+    this.#raise({ id: newId(), tenant_id: tenantId, type: 'guardrail.blocked', data });
   }
 
   /** The breaker of a deployment has opened for all tenants. */

@@ -123,6 +123,7 @@ export function batchTarget(
       param: 'model',
     });
   const { api, settings, userId, choosing } = batch;
+  refuseGuarded(settings);
   const target = modelTarget(catalogue, name, settings.allowedModels, choosing);
   const paid = forOnePayer(target, { keys: settings.ownKeys, userId });
   const { id } = paid.chain[0];
@@ -134,6 +135,12 @@ export function batchTarget(
   const refuseOthers = (models: readonly OtherModel[]): void =>
     refuseOtherModels(catalogue, models, { allowed: settings.allowedModels, deployments: [first] });
   return { ...paid, chain: [first], refuseOthers };
+}
+
+/** No line of a batch is checked by guardrails. Throws a 400 for a tenant with some. */
+export function refuseGuarded({ guardrails }: Pick<TenantSettings, 'guardrails'>): void {
+  if (guardrails === null) return;
+  throw new AppError('guardrail_too_slow', 'Batches are not sent while the tenant has guardrails.');
 }
 
 function hasBatches(model: Model, api: BatchKind['api']): boolean {

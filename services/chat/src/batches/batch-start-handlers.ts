@@ -30,7 +30,7 @@ import {
   type BatchDependencies,
   resourcesOf,
 } from './batch-call-handlers.ts';
-import { inBatch, type BatchKind, type BatchRequests } from './batch-requests.ts';
+import { inBatch, refuseGuarded, type BatchKind, type BatchRequests } from './batch-requests.ts';
 import {
   BatchGone,
   confirmBatch,
@@ -134,6 +134,7 @@ export async function startBatch(dependencies: BatchHandlerDependencies, start: 
   const { call, api } = start;
   const { tenantId, keyId: apiKeyId, userId } = tenantOf(call);
   const { requestId, trace } = call;
+  refuseGuarded(start.settings);
   const caller = { tenantId, userId, requestId, trace };
   const groups = await groupsOfUser(dependencies.findUser, start.settings, caller);
   await dependencies.stops.whenKnown();

@@ -2,6 +2,7 @@ import type { TurnSettings } from '@gatehouse/contract/agents';
 import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { AppError } from '@gatehouse/kit/errors';
 import { picoOf } from '@gatehouse/kit/money';
+import type { RunFacts } from '@gatehouse/kit/policy-matching';
 import { nearestSentence } from '@gatehouse/kit/nearest-names';
 import type { Agent as AgentMessage } from '@gatehouse/proto/agent/v1/agent';
 import type { CompletionRequest, Operation } from '@gatehouse/dialects/dialect';
@@ -48,6 +49,23 @@ export interface Target {
   reference: { index: number; content: string } | null;
   /** Null without an agent, and for agents without tools. */
   tools: { maxIterations: number; maxCostPico: bigint | null; analyser: string } | null;
+}
+
+/** The properties of a run by which policies and guardrails select it. */
+export function runFactsOf({
+  actor: { userId, groups, apiKeyId },
+  target: { agentId, agentKey = '', ownKeys },
+  sessionId,
+}: {
+  actor: Pick<RunFacts, 'userId' | 'groups' | 'apiKeyId'>;
+  target: Pick<Target, 'agentId' | 'agentKey' | 'ownKeys'>;
+  sessionId: string | null;
+}): RunFacts {
+  return {
+    ...{ userId, groups, apiKeyId, sessionId },
+    agent: agentId === null ? null : { id: agentId, key: agentKey },
+    ownKey: ownKeys !== null,
+  };
 }
 
 /** Texts added by the gateway to the client's messages. */

@@ -11,6 +11,7 @@ import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
 import { groupsOfUser, type FindUser } from '../shared/acting-user.ts';
 import { delegatedActor, requestActor, type ProvenActor } from '../shared/actor.ts';
+import type { Guardrails } from '../guardrails/guardrails.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import type { CompletionCache } from './completion-cache.ts';
@@ -24,8 +25,9 @@ import {
   type InnerTurnDependencies,
 } from './inner-turn.ts';
 import { limitsTokens } from '../limits/counted-prompts.ts';
+import { guardedRequest } from './guarded-request.ts';
 import { requestFacts } from './request-facts.ts';
-import type { Share } from '@gatehouse/dialects/wire/request-text';
+import type { TenantShare } from '@gatehouse/kit/body-budget';
 
 export interface CompleteDependencies extends InnerTurnDependencies, TargetDependencies {
   agents: AgentResolver;
@@ -33,6 +35,7 @@ export interface CompleteDependencies extends InnerTurnDependencies, TargetDepen
   settings: TenantSettingsClient;
   completions: CompletionCache;
   findUser: FindUser;
+  guardrails: Guardrails;
 }
 
 /**
@@ -110,28 +113,32 @@ interface CompleteCall {
   settings: KeySettings;
   /** Null for a call of memory. */
   asAgent: { channel: string; sessionId: string | null } | null;
-  share: Share;
+  share: TenantShare;
 }
 
 /** The request and its models. The values of a large one are in memory while it is read here, and no longer. */
 async function acceptedRequest(
   dependencies: CompleteDependencies,
   { agent: ref, requestJson, actor, settings, asAgent, share }: CompleteCall,
-): Promise<Pick<InnerTurn, 'facts' | 'parts' | 'sent' | 'source' | 'target'>> {
+): Promise<Pick<InnerTurn, 'facts' | 'parts' | 'sent' | 'source' | 'target' | 'guardrails'>> {
   const { tenantId } = actor;
   const bytes = Buffer.byteLength(requestJson);
   // The agent service is asked before the turn of large requests. Its error is thrown where the agent is needed.
   const lookUp = dependencies.agents.resolve(actor, ref);
   await Promise.allSettled([lookUp]);
   return LargeWork.during({ tenantId, bytes }, async () => {
-    const { request, body: sent } = await readRequest(ref, Buffer.from(requestJson), tenantId);
+    const { request, body } = await readRequest(ref, Buffer.from(requestJson), tenantId);
     const sessionId = asAgent?.sessionId ?? null;
     const query = { api: 'chat', request, agent: await lookUp, actor, settings, sessionId } as const;
     const named = plain(findTarget(dependencies, query));
     const target = asAgent === null ? modelOnly(named) : named;
-    const facts = requestFacts(request, { target, previewChars: settings.previewChars });
-    const parts = limitsTokens(settings) ? request.promptParts() : null;
-    return { target, facts, parts, sent, source: request.source(share) };
+    const { guardrails, text: sent } = await guardedRequest(dependencies.guardrails, {
+      ...{ dialect: dialects.chat, actor, settings, target, sessionId, text: body, sent: body, share },
+    });
+    const passed = sent === body ? request : await reread(sent, tenantId);
+    const facts = requestFacts(passed, { target, previewChars: settings.previewChars });
+    const parts = limitsTokens(settings) ? passed.promptParts() : null;
+    return { target, facts, parts, sent, source: passed.source(share), guardrails };
   });
 }
 
@@ -188,6 +195,12 @@ async function readRequest(
   const body = Buffer.concat([Buffer.from(`{"model":${JSON.stringify(model)}${separator}`), members]);
   const read = () => dialects.chat.readRequest('chat', body, { model, ...fields });
   return { request: await readPart(body, tenantId, read), body };
+}
+
+/** Reads a request with changes of guardrails. */
+async function reread(body: Buffer, tenantId: string): Promise<CompletionRequest> {
+  const fields = await parseBody(body, tenantId);
+  return readPart(body, tenantId, () => dialects.chat.readRequest('chat', body, fields));
 }
 
 /** Leaves out the agent's parameters without a use here. */

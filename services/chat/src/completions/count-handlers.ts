@@ -14,6 +14,7 @@ import { countAtProvider } from '../providers/count-call.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { accountOf } from '../providers/signature-origins.ts';
+import { checkAdditions } from '../turns/guardrail-stage.ts';
 import { prepareTurn, type TurnDependencies } from '../turns/start-turn.ts';
 import { estimateTokens } from '@gatehouse/dialects/usage/token-estimate';
 import { headerText, passedHeaders } from './client-headers.ts';
@@ -61,8 +62,10 @@ async function count(
   checkBodyHeaders(incoming, call.route);
   await dependencies.limiter.count({ tenantId, apiKeyId });
   const counted = await readCounted(dependencies, incoming, response, call);
-  const { dialect, target, source, signatures } = counted;
-  const models = hasCounts(counted, target.chain[0]) ? target.chain : [];
+  const { dialect, target, source, signatures, guardrails } = counted;
+  // A text with changes by guardrails goes to no provider for a count.
+  const isAsked = guardrails?.isChanging !== true && hasCounts(counted, target.chain[0]);
+  const models = isAsked ? target.chain : [];
   const room = dependencies.answers.open(tenantId);
   try {
     const known = await countAtProvider(dependencies.providers, {
@@ -121,10 +124,12 @@ async function readCounted(
       settings: () => dependencies.settings.getForKey(tenantOf(call), call),
     },
   );
+  turn.guardrails?.assertPassed();
   await prepareTurn(dependencies.stages, turn, input);
+  if (turn.guardrails !== null) await checkAdditions(turn, turn.guardrails);
   const { source, target, tools, signatures } = turn;
   return {
-    ...{ dialect, request: input.facts, source, target, tools, signatures },
+    ...{ dialect, request: input.facts, source, target, tools, signatures, guardrails: turn.guardrails },
     macs: dependencies.providers.signatureMacs(tenantId),
   };
 }

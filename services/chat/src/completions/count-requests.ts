@@ -4,6 +4,7 @@ import type { Target } from '../catalogue/target.ts';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import type { CountFormat, Dialect, RequestSource, Rewrite } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
+import type { RunGuardrails } from '../guardrails/run-guardrails.ts';
 import { translatedFailure, translatedRequest, translationFor } from '../providers/call-translation.ts';
 import type { CountRequest } from '../providers/count-call.ts';
 import { CallBetas } from '../providers/model-betas.ts';
@@ -24,6 +25,7 @@ export interface Counted {
   tools: TurnTools | null;
   /** The origins of the client's signatures; null where there is one origin. */
   signatures: SignatureOrigins | null;
+  guardrails: RunGuardrails | null;
   /** See `ProviderRegistry.signatureMacs`. */
   macs: Hasher;
 }

@@ -1,8 +1,11 @@
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
+import { GuardrailCompiler } from '@gatehouse/guardrails/guardrail-compiler';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { ChatConfig } from '../config.ts';
 import type { Instance } from '../recording/instance-job.ts';
+import { Guardrails } from '../guardrails/guardrails.ts';
+import type { Alerts } from '../alerts/alerts-job.ts';
 import type { Peers } from '../shared/peers.ts';
 import { SignatureOriginStore } from '../reasoning/signature-origin-store.ts';
 import { ReasoningStore } from '../reasoning/reasoning-store.ts';
@@ -31,7 +34,11 @@ export interface CompletionsOptions {
   silenceMs?: number | undefined;
   refusals: CompletionDependencies['refusals'];
   /** Dependencies of turns. */
-  turns: Omit<CompletionDependencies, 'stages' | 'log' | 'bodyBudget' | 'silenceMs' | 'refusals'>;
+  turns: Omit<
+    CompletionDependencies,
+    'stages' | 'log' | 'bodyBudget' | 'silenceMs' | 'refusals' | 'guardrails'
+  >;
+  alerts: Pick<Alerts, 'guardrailBlocked'>;
   /** The memory of agents. */
   recall: RecallStep;
   remember: RememberQueue;
@@ -56,7 +63,14 @@ export function createCompletions(shell: Shell, options: CompletionsOptions) {
   const stages = turnStages({
     ...{ providers, responses, signatures, thoughts, recall, remember, tools, contents, log },
   });
-  const turns = { ...options.turns, stages, log, bodyBudget };
+  const { alerts } = options;
+  const compiler = new GuardrailCompiler();
+  const guardrails = new Guardrails({
+    ...{ registry, compiler },
+    onBlocked: ({ tenantId, selected: { agent } }, { guardrail, on }) =>
+      alerts.guardrailBlocked({ tenantId, agentId: agent?.id ?? null, guardrail, on }),
+  });
+  const turns = { ...options.turns, stages, log, bodyBudget, guardrails };
   const completions = new CompletionCache({ app, instance, keyRing, log });
   return {
     rawHandlers: {
@@ -66,6 +80,7 @@ export function createCompletions(shell: Shell, options: CompletionsOptions) {
     },
     rpcs: { complete: complete({ ...turns, completions, signer }), embed: embed(turns) },
     parts: [
+      compiler,
       contents,
       ...cleanUp(log, system, [expiredCompletions]),
       expiringRows({ pool: system, log, table: 'chat.thoughts', most: mostReasoningOfTenant }),

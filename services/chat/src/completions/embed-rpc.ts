@@ -1,4 +1,5 @@
 import { minuteMs } from '@gatehouse/kit/bounds';
+import { parseBody, readPart } from '@gatehouse/http/body';
 import { actorOf, type Rpc, type RpcContext } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
@@ -7,8 +8,10 @@ import type { Catalogue, Model } from '../catalogue/catalogue.ts';
 import { forOnePayer, soleTarget, type Choosing } from '../catalogue/target.ts';
 import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
+import { guardedRequest } from './guarded-request.ts';
 import { groupsOfUser, type FindUser } from '../shared/acting-user.ts';
 import type { Actor } from '../shared/actor.ts';
+import type { Guardrails } from '../guardrails/guardrails.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { answerInside, charged, memoryChannel, type InnerTurnDependencies } from './inner-turn.ts';
@@ -18,6 +21,7 @@ export interface EmbedDependencies extends InnerTurnDependencies {
   catalogue: Catalogue;
   settings: TenantSettingsClient;
   findUser: FindUser;
+  guardrails: Guardrails;
 }
 
 const maxTexts = 64;
@@ -38,19 +42,29 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
       // Memory also works for no user, and for users of earlier requests.
       const groups = await groupsOfUser(findUser, { ...tenantSettings, actingUsers: 'any' }, caller);
       const actor = { ...caller, groups };
-      const { body, request } = requestOf(model, texts);
-      const answer = await charged(dependencies.bodyBudget, { tenantId, bytes: body.length }, (share) =>
-        answerInside(dependencies, {
-          ...{ facts: request, parts: null, sent: body, source: request.source(share), share, actor },
-          settings: { ...tenantSettings, previewChars: 0 },
-          // Without fallbacks: vectors of another model could not be compared with the stored ones.
-          target: forOnePayer(
-            { ...soleTarget(model, inTurn(dependencies)), agentId },
-            { keys: tenantSettings.ownKeys, userId: actor.userId },
-          ),
-          channel: memoryChannel,
-          signal: signalUntil(context),
-        }),
+      const body = Buffer.from(JSON.stringify({ model: model.id, input: texts }));
+      // Without fallbacks: vectors of another model could not be compared with the stored ones.
+      const target = forOnePayer(
+        { ...soleTarget(model, inTurn(dependencies)), agentId },
+        { keys: tenantSettings.ownKeys, userId: actor.userId },
+      );
+      const answer = await charged(
+        dependencies.bodyBudget,
+        { tenantId, bytes: body.length },
+        async (share) => {
+          const { guardrails, text: sent } = await guardedRequest(dependencies.guardrails, {
+            ...{ dialect: dialects.chat, actor, settings: tenantSettings, target, sessionId: null },
+            ...{ text: body, sent: body, share },
+          });
+          const request = await requestOf(sent, tenantId);
+          return answerInside(dependencies, {
+            ...{ facts: request, parts: null, sent, source: request.source(share), share, actor, guardrails },
+            settings: { ...tenantSettings, previewChars: 0 },
+            target,
+            channel: memoryChannel,
+            signal: signalUntil(context),
+          });
+        },
       );
       const vectors = await dialects.chat.readEmbeddings(answer.bytes, { texts: texts.length, tenantId });
       if (vectors === null) throw invalidAnswer(answer.model);
@@ -88,13 +102,9 @@ function embeddingModel(catalogue: Catalogue, { allowedModels }: TenantSettings)
   throw new AppError('embeddings_not_configured', 'There is no embedding model that the tenant may use.');
 }
 
-function requestOf(
-  { id: model }: Model,
-  texts: readonly string[],
-): { body: Buffer; request: CompletionRequest } {
-  const fields = { model, input: texts };
-  const body = Buffer.from(JSON.stringify(fields));
-  return { body, request: dialects.chat.readRequest('embeddings', body, fields) };
+async function requestOf(body: Buffer, tenantId: string): Promise<CompletionRequest> {
+  const fields = await parseBody(body, tenantId);
+  return readPart(body, tenantId, () => dialects.chat.readRequest('embeddings', body, fields));
 }
 
 function invalidAnswer({ id, provider }: Model): AppError {

@@ -21,7 +21,9 @@ type Members = 'source' | 'target' | 'actor' | 'settings' | 'channel' | 'signal'
  * user. Previews are off in the settings of a run with its texts stored, and forgotten, elsewhere.
  */
 export interface InnerTurn
-  extends Pick<TurnContext, Members>, Partial<Pick<TurnContext, 'member' | 'sessionId' | 'act'>> {
+  extends
+    Pick<TurnContext, Members>,
+    Partial<Pick<TurnContext, 'member' | 'sessionId' | 'act' | 'guardrails'>> {
   facts: AcceptedRequest;
   parts: PromptParts | null;
   /** The body of the request. */

@@ -18,6 +18,8 @@ import {
   type Holders,
   type StoredResponses,
 } from '../stored-responses/stored-response-store.ts';
+import type { Guardrails } from '../guardrails/guardrails.ts';
+import type { RunGuardrails } from '../guardrails/run-guardrails.ts';
 import type { Admission } from '../limits/admission.ts';
 import { Interruption } from '../providers/provider-failure.ts';
 import { groupsOfUser, noGroups, type FindUser } from '../shared/acting-user.ts';
@@ -34,6 +36,7 @@ import {
 import { turnContext, type StoredState, type TurnContext, type TurnInput } from '../turns/turn-stage.ts';
 import { assertInSession, passedHeaders, sessionBudgetOf, sessionOf } from './client-headers.ts';
 import { limitsTokens } from '../limits/counted-prompts.ts';
+import { guardedRequest } from './guarded-request.ts';
 import { requestFacts } from './request-facts.ts';
 import type { PromptParts } from '@gatehouse/dialects/prompt-parts';
 import type { TextSample } from '@gatehouse/dialects/usage/token-estimate';
@@ -51,6 +54,7 @@ export interface ReaderDependencies extends TargetDependencies {
   agents: AgentResolver;
   responses: StoredResponses;
   findUser: FindUser;
+  guardrails: Guardrails;
 }
 
 /** A client's request with its body still to be read. */
@@ -80,9 +84,11 @@ export async function readTurn(
   const settings = current instanceof Promise ? await current : current;
   const { tenantId, userId } = principal;
   const { requestId, trace } = call;
-  const known = isAnswered
-    ? groupsOfUser(dependencies.findUser, settings, { tenantId, userId, requestId, trace })
-    : noGroups;
+  // Guardrails of groups also hold for counts.
+  const known =
+    isAnswered || settings.guardrails !== null
+      ? groupsOfUser(dependencies.findUser, settings, { tenantId, userId, requestId, trace })
+      : noGroups;
   const groups = known instanceof Promise ? await known : known;
   const actor = requestActor({ ...call, principal, groups });
   const isCut = (): boolean => wasCutByStop(response);
@@ -92,7 +98,7 @@ export async function readTurn(
   const named = readNamed(dependencies, input);
   const request = named instanceof Promise ? await named : named;
   assertInSession(sessionBudget, request.sessionId);
-  const { facts, parts, text } = request;
+  const { facts, parts, text, sent, guardrails } = request;
   const turn = turnContext(
     {
       source: request.source,
@@ -100,6 +106,7 @@ export async function readTurn(
       sessionId: request.sessionId,
       sessionBudget,
       stored: request.stored,
+      guardrails,
       channel: 'api',
       client: { dialect: dialect.name, name: clientNamed(incoming.headers['user-agent']) },
       headers: passedHeaders(incoming, dialect),
@@ -115,7 +122,7 @@ export async function readTurn(
     },
     facts,
   );
-  return { turn, input: { facts, parts, text, sent: body, share } };
+  return { turn, input: { facts, parts, text, sent, share } };
 }
 
 /** The optional `X-Stream-Events: tools`. */
@@ -151,6 +158,9 @@ interface NamedRequest {
   target: Target;
   /** Its text with everything it continues. */
   text: Buffer;
+  /** The body of the client with the changes of guardrails. */
+  sent: Buffer;
+  guardrails: RunGuardrails | null;
   sessionId: string | null;
   /** Null where the dialect stores no answers. */
   stored: StoredState | null;
@@ -250,7 +260,7 @@ function complete(
   const query = { api: dialect.name, request, agent, nearestAgents, actor, settings, sessionId };
   const target = findTarget(dependencies, query);
   return dialect.state === undefined || request.state === undefined
-    ? reduced(input, { request, target, text: body, sessionId, stored: null })
+    ? passed(dependencies, input, { request, target, text: body, sessionId, stored: null })
     : continued(dependencies, input, { query, known, target, format: dialect.state, state: request.state });
 }
 
@@ -287,11 +297,34 @@ async function continued(
         })
       : null;
   const stored = { previousId, store, leftOut: leftOutNames(leftOut, state) };
-  if (text === body) return reduced(input, { request, target, text, sessionId, stored });
+  if (text === body) return passed(dependencies, input, { request, target, text, sessionId, stored });
   const whole = await parsed(input, text);
   // The whole conversation has another affinity, which all its requests share.
   const full = findTarget(dependencies, { ...query, request: whole });
-  return reduced(input, { request: whole, target: startingAt(full, provider), text, sessionId, stored });
+  const named = { request: whole, target: startingAt(full, provider), text, sessionId, stored };
+  return passed(dependencies, input, named);
+}
+
+type Whole = Omit<NamedRequest, 'facts' | 'parts' | 'source' | 'sent' | 'guardrails'> & {
+  request: CompletionRequest;
+};
+
+/** Everything a turn needs of a request, as its guardrails let it pass. */
+function passed(
+  { guardrails }: ReaderDependencies,
+  input: RequestBody,
+  whole: Whole,
+): NamedRequest | Promise<NamedRequest> {
+  const { body: sent } = input;
+  if (input.settings.guardrails === null) return reduced(input, { ...whole, sent, guardrails: null });
+  return guarded(guardrails, input, whole);
+}
+
+/** A changed request is read again. */
+async function guarded(guardrails: Guardrails, input: RequestBody, whole: Whole): Promise<NamedRequest> {
+  const checked = await guardedRequest(guardrails, { ...input, ...whole, sent: input.body });
+  const request = checked.text === whole.text ? whole.request : await parsed(input, checked.text);
+  return reduced(input, { ...whole, ...checked, request });
 }
 
 /** Everything a turn needs of a request, without its values. */
@@ -303,6 +336,7 @@ function reduced(
     text,
     sessionId,
     stored,
+    ...others
   }: Omit<NamedRequest, 'facts' | 'parts' | 'source'> & { request: CompletionRequest },
 ): NamedRequest | Promise<NamedRequest> {
   // A summary needs no memory and no tools, and is not remembered; nor does a count search in memory.
@@ -319,6 +353,7 @@ function reduced(
   return readPart(text, actor.tenantId, () => {
     const source = request.source(isHeld ? heldShare(share) : share);
     return {
+      ...others,
       text,
       sessionId,
       stored,

@@ -48,6 +48,8 @@ export interface RecallTurn {
   sessionId: string | null;
   /** By the monotonic clock. */
   arrivedAt: number;
+  /** The passages as guardrails let them pass; absent without any. */
+  passed?: ((passages: readonly Passage[]) => Promise<readonly Passage[]>) | undefined;
 }
 
 export interface Recalled {
@@ -86,7 +88,7 @@ export class RecallStep {
     if (memory === null || question === null) return { target, recall: null, passages: [] };
     const startedAt = monotonicMs();
     const { outcome, mode, passages } = await this.#search(turn, memory, question.text, startedAt);
-    const reference = referenceOf(passages);
+    const reference = referenceOf(turn.passed === undefined ? passages : await turn.passed(passages));
     const recall: Recall = {
       id: newId(),
       outcome,

@@ -9,7 +9,7 @@ import type { Admission, Reservation } from '../limits/admission.ts';
 import type { NotePrompt } from '../limits/counted-prompts.ts';
 import type { AnswerBounds } from '../limits/hidden-tokens.ts';
 import type { SignatureOrigins } from '../providers/signature-origins.ts';
-import type { AttemptStart, RunIdentity } from '../runs/run.ts';
+import type { AttemptStart, RunIdentity, GuardrailResult } from '../runs/run.ts';
 import type { RunWriter } from './run-rows.ts';
 import type { RunTelemetry } from './run-telemetry.ts';
 
@@ -61,6 +61,8 @@ export interface ActiveRunOptions {
   feeTools: readonly FeeTool[];
   /** Gets the signatures of its answers; null where they are not kept. */
   signatures: Pick<SignatureOrigins, 'made'> | null;
+  /** The findings of its guardrails; null without any. */
+  guardrails: { results: readonly GuardrailResult[] } | null;
   /** Notes the tokens of its prompt; null where no limit depends on them. */
   notePrompt: NotePrompt | null;
 }

@@ -341,6 +341,7 @@ export class ActiveRun implements AttemptRecord {
       ...(status === 'interrupted' && interruption),
       outputPreview: preview === '' ? null : preview,
       tools: this.#tools,
+      guardrails: this.#options.guardrails?.results ?? [],
     };
     const { calls } = this;
     const timing = { trace: this.#options.trace, startedAt: this.#options.arrivedAt, endedAt };

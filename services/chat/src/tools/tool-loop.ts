@@ -44,8 +44,11 @@ export interface TurnTools {
   maxCostPico: bigint | null;
   /** Whether a stream shows the calls of tools as events. */
   shown: boolean;
-  call: (tool: ServerTool, argumentsJson: string, signal: AbortSignal) => Promise<CallToolResponse>;
+  call: (tool: ServerTool, argumentsJson: string, signal: AbortSignal) => Promise<ToolResult>;
 }
+
+/** `argumentsJson`: those it was called with, if guardrails changed them. */
+export type ToolResult = CallToolResponse & { argumentsJson?: string };
 
 export interface ToolLoopOptions {
   dialect: Dialect;
@@ -279,14 +282,14 @@ export class ToolLoop {
     if (times >= maxRepeats) return `Not called: it was called with these arguments ${maxRepeats - 1} times.`;
     const startedAt = monotonicMs();
     this.#events?.show({ type: 'tool.started', id, name });
-    const { content, outcome } = await tools
+    const { content, outcome, ...passed } = await tools
       .call(tool, argumentsJson, chain.receiver.signal)
-      .catch((error: unknown) => ({ content: sentenceOf(error), outcome: outcomeOf(error) }));
+      .catch((error: unknown): ToolResult => ({ content: sentenceOf(error), outcome: outcomeOf(error) }));
     this.#events?.show({ type: 'tool.finished', id, name, outcome });
     const { serverName: server = null, tool: toolName } = tool;
     const called = { name, server, tool: toolName, outcome, startedAt, endedAt: monotonicMs() };
     run.noteTool(called);
-    this.#options.called({ ...called, argumentsJson, result: content });
+    this.#options.called({ ...called, argumentsJson, ...passed, result: content });
     return quoted(content, outcome);
   }
 }

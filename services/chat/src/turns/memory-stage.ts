@@ -4,6 +4,7 @@ import { monotonicMs, nowMs } from '@gatehouse/kit/clock';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import type { RecallStep } from '../memory/recall.ts';
 import type { RememberQueue } from '../memory/remember-queue.ts';
+import { passagesPassed } from './guardrail-stage.ts';
 import type { TurnContext, TurnStage } from './turn-stage.ts';
 
 export interface MemoryDependencies {
@@ -18,7 +19,8 @@ export function memoryStage({ recall, remember }: MemoryDependencies): TurnStage
       const { target, member, sessionId, arrivedAt } = turn;
       if (target.memory === null || member === null) return;
       turn.remember = remembering(remember, turn, facts);
-      const search = { request: facts, actor: member, target, sessionId, arrivedAt };
+      const passed = passagesPassed(turn);
+      const search = { request: facts, actor: member, target, sessionId, arrivedAt, passed };
       return recall.run(search).then((result) => {
         ({ target: turn.target, recall: turn.recall } = result);
         if (turn.settings.storesContent) turn.passages = result.passages;

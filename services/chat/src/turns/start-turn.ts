@@ -2,7 +2,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
-import { addedTexts } from '../catalogue/target.ts';
+import { addedTexts, runFactsOf } from '../catalogue/target.ts';
 import type { Admission, Reservation } from '../limits/admission.ts';
 import { lastingTexts, leastTokens, mostTokens } from '../limits/upper-bounds.ts';
 import { answerBounds } from '../limits/hidden-tokens.ts';
@@ -93,7 +93,9 @@ async function prepareStart(
   turn: TurnContext,
   input: TurnInput,
 ): Promise<StartedTurn> {
-  const prepared = prepareTurn(dependencies.stages, turn, input);
+  // Nothing of a blocked request goes to another service.
+  const isBlocked = (turn.guardrails?.refusal ?? null) !== null;
+  const prepared = isBlocked ? undefined : prepareTurn(dependencies.stages, turn, input);
   if (prepared !== undefined) await prepared;
   const { limiter, pricing, prompts } = dependencies;
   const { actor, settings, target, admission, headers, tools, thoughtBytes, signal } = turn;
@@ -118,6 +120,10 @@ async function prepareStart(
   const calls = new CallAdmission({ limiter, admission, payer, chain: target.chain, policies });
   const admitted = calls.begin(callAmounts);
   const maxTokens = admitted instanceof Promise ? await admitted : admitted;
+  for (const stage of dependencies.stages) {
+    const pending = stage.admitted?.(turn);
+    if (pending !== undefined) await pending;
+  }
   // A summary is asked for without the tools, and no limit depends on the tokens of a run with amounts unknown by now.
   const isNoted = facts.compaction === undefined && amounts.areKnown;
   const notePrompt = isNoted && prompt !== null ? prompt.note : null;
@@ -154,16 +160,10 @@ const noPolicies = new PolicyIndex<Policy>([]);
 
 /** The policies of a turn, with the budget of its session; null without any. */
 function runPoliciesOf(turn: TurnContext, limiter: Limiter): RunPolicies<Policy> | null {
-  const { settings, actor, target, sessionId } = turn;
-  const { agentId, agentKey = '', ownKeys } = target;
+  const { settings } = turn;
   const sessionPolicies = sessionBudgetsOf(turn, limiter);
   if (settings.policies === null && sessionPolicies.length === 0) return null;
-  const facts = {
-    ...{ userId: actor.userId, groups: actor.groups, apiKeyId: actor.apiKeyId, sessionId },
-    agent: agentId === null ? null : { id: agentId, key: agentKey },
-    ownKey: ownKeys !== null,
-  };
-  const policies = (settings.policies ?? noPolicies).matching(facts, sessionPolicies);
+  const policies = (settings.policies ?? noPolicies).matching(runFactsOf(turn), sessionPolicies);
   return policies.isEmpty ? null : policies;
 }
 
@@ -236,6 +236,7 @@ function createRun(
     bounds: answerBounds(facts, target, turn.headers),
     feeTools: admission.reservation.charges === null ? [] : feeTools,
     signatures: turn.signatures,
+    guardrails: turn.guardrails,
     notePrompt,
   });
 }

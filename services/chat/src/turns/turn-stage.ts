@@ -13,6 +13,7 @@ import type { CallReasoning, KnownReasoning } from '@gatehouse/dialects/translat
 import type { ProviderChainOptions } from '../providers/provider-chain-options.ts';
 import type { SignatureOrigins } from '../providers/signature-origins.ts';
 import type { ActiveRun } from '../recording/active-run.ts';
+import type { RunGuardrails } from '../guardrails/run-guardrails.ts';
 import type { RunContent } from '../run-content/run-content.ts';
 import type { StoreResponse } from '../runs/run.ts';
 import type { Actor, ProvenActor } from '../shared/actor.ts';
@@ -31,6 +32,11 @@ export interface TurnStage {
    * rejection refuses the request: no run, no provider call. Undefined where the request does not need the stage.
    */
   prepare?(turn: TurnContext, input: TurnInput): Promise<void> | undefined;
+  /**
+   * Limits have been checked, and all stages are prepared; there is no run yet. May replace members of `turn`. An error
+   * refuses the request, as in `prepare`.
+   */
+  admitted?(turn: TurnContext): Promise<void> | undefined;
   /**
    * Changes the request before a provider gets it, one stage after another: limits have been checked, and all stages are
    * prepared. May replace members of `request`. An error refuses the request, as in `prepare`.
@@ -146,6 +152,8 @@ export interface TurnContext {
   thoughtBytes: number;
   /** The origins of reasoning signatures; null where all models share one. */
   signatures: SignatureOrigins | null;
+  /** The guardrails of its run, which have read the request; null without any. */
+  readonly guardrails: RunGuardrails | null;
 }
 
 export interface StoredState {
@@ -199,12 +207,13 @@ type OptionalMember =
   | 'sessionBudget'
   | 'headers'
   | 'showsTools'
-  | 'stored';
+  | 'stored'
+  | 'guardrails';
 
 /** The context of a turn to which its stages have added nothing. */
 export function turnContext(entrance: Entrance, facts: AcceptedRequest): TurnContext {
   const { member = null, client = null, sessionId = null, headers = {}, stored = null } = entrance;
-  const { sessionBudget = null } = entrance;
+  const { sessionBudget = null, guardrails = null } = entrance;
   const { operation, model, stream, wantsUsage, choices, isBatch, compaction, viewWith, keptView } = facts;
   const thinking = facts.thinking(entrance.target.defaults);
   // An object spread behind other members takes a microsecond.
@@ -225,6 +234,7 @@ export function turnContext(entrance: Entrance, facts: AcceptedRequest): TurnCon
     thoughts: new Map(),
     thoughtBytes: 0,
     signatures: null,
+    guardrails,
     request: {
       ...{ operation, model, stream, wantsUsage, choices, isBatch, compaction, viewWith, keptView },
       thinking: () => thinking,

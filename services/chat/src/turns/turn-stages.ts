@@ -1,4 +1,5 @@
 import { contentStage, type ContentDependencies } from './content-stage.ts';
+import { guardrailStage } from './guardrail-stage.ts';
 import { memoryStage, type MemoryDependencies } from './memory-stage.ts';
 import { reasoningStage, type ReasoningDependencies } from './reasoning-stage.ts';
 import { signatureStage, type SignatureDependencies } from './signature-stage.ts';
@@ -18,6 +19,7 @@ export interface StageDependencies
 /** The stages of every turn, in the order in which they are called. */
 export function turnStages(dependencies: StageDependencies): readonly TurnStage[] {
   return [
+    guardrailStage,
     memoryStage(dependencies),
     toolStage(dependencies),
     signatureStage(dependencies),

@@ -141,6 +141,7 @@ async function setUp(
     bounds: { thoughts: 0, choices: 1, outputOf: () => 0 },
     feeTools: [],
     signatures: null,
+    guardrails: null,
     notePrompt: null,
   });
   const source = request.source({ release: () => undefined });

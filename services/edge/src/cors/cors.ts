@@ -42,6 +42,7 @@ const responseHeaders = [
   'retry-after',
   'retry-after-ms',
   'x-gateway-estimated',
+  'x-gateway-guardrail',
   'x-gateway-ignored',
   'x-gateway-max-tokens',
   'x-gateway-model',

@@ -1,0 +1,68 @@
+import type { Dialect } from '@gatehouse/dialects/dialect';
+import { cooperativeFor, runSteps } from '@gatehouse/kit/cooperative-steps';
+import { runFactsOf, type Target } from '../catalogue/target.ts';
+import type { GuardrailIndex } from '../policies/guardrail.ts';
+import type { RunGuardrails } from '../guardrails/run-guardrails.ts';
+import type { Guardrails } from '../guardrails/guardrails.ts';
+import type { Actor } from '../shared/actor.ts';
+import type { TenantSettings } from '../shared/tenant-settings.ts';
+
+/** A request whose models are known. */
+export interface UnguardedRequest {
+  dialect: Pick<Dialect, 'texts'>;
+  actor: Actor;
+  settings: Pick<TenantSettings, 'guardrails' | 'storesContent'>;
+  target: Target;
+  sessionId: string | null;
+  /** Its text with everything it continues. */
+  text: Buffer;
+  /** The body as its client sent it. */
+  sent: Buffer;
+  share: { grow(bytes: number): void };
+}
+
+/** A request as its guardrails let it pass. */
+export interface GuardedRequest {
+  /** Null without any. */
+  guardrails: RunGuardrails | null;
+  /** The same buffers without changes, and for a request to be refused. */
+  text: Buffer;
+  sent: Buffer;
+}
+
+/**
+ * Finds the guardrails of a run, and checks the texts of its request: once, before any translation, so everything
+ * sent, shown or stored of it has their changes. Whether it is refused is in `guardrails`: limits are checked first.
+ */
+export function guardedRequest(
+  guardrails: Guardrails,
+  request: UnguardedRequest,
+): GuardedRequest | Promise<GuardedRequest> {
+  const { settings, text, sent } = request;
+  const { guardrails: index } = settings;
+  return index === null ? { guardrails: null, text, sent } : guarded(guardrails, index, request);
+}
+
+async function guarded(
+  known: Guardrails,
+  index: GuardrailIndex,
+  request: UnguardedRequest,
+): Promise<GuardedRequest> {
+  const { dialect, actor, settings, target, text, sent, share } = request;
+  const { tenantId } = actor;
+  const models = [...new Set(target.chain.map(({ id }) => id))];
+  const guardrails = await known.guardrailsOf(index, { tenantId, selected: runFactsOf(request), models });
+  if (guardrails === null) return { guardrails, text, sent };
+  const passed = (body: Buffer, isRepeat: boolean): Promise<Buffer> =>
+    runSteps(
+      guardrails.requestPassed(body, dialect.texts.request, { isRepeat }),
+      cooperativeFor(body, tenantId),
+    );
+  const whole = await passed(text, false);
+  if (whole !== text) share.grow(whole.length);
+  return {
+    guardrails,
+    text: whole,
+    sent: text === sent || !settings.storesContent ? whole : await passed(sent, true),
+  };
+}

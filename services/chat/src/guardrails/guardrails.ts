@@ -1,0 +1,81 @@
+import type { GuardrailCompiler } from '@gatehouse/guardrails/guardrail-compiler';
+import { AppError } from '@gatehouse/kit/errors';
+import { counter, type Registry } from '@gatehouse/kit/metrics';
+import { guardedTexts } from '@gatehouse/contract/guardrail-rules';
+import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
+import type { SelectedRun } from '@gatehouse/kit/selection-index';
+import type { Guardrail, GuardrailIndex } from '../policies/guardrail.ts';
+import { RunGuardrails, type Finding } from './run-guardrails.ts';
+import { isApplied, textChecks, type CheckedGuardrail, type TextChecks } from './text-checks.ts';
+
+/** A run whose guardrails are looked up. */
+export interface GuardedRun {
+  tenantId: string;
+  selected: SelectedRun;
+  /** Its chain. */
+  models: readonly string[];
+}
+
+export interface GuardrailsOptions {
+  registry: Registry;
+  compiler: Pick<GuardrailCompiler, 'compiled'>;
+  /** A guardrail has blocked a text of a run. */
+  onBlocked: (run: GuardedRun, finding: Finding) => void;
+}
+
+/** Makes the guardrails of runs, and counts what they find. */
+export class Guardrails {
+  readonly #onBlocked: GuardrailsOptions['onBlocked'];
+  readonly #compiler: Pick<GuardrailCompiler, 'compiled'>;
+  readonly #findings;
+
+  constructor({ registry, compiler, onBlocked }: GuardrailsOptions) {
+    this.#compiler = compiler;
+    this.#onBlocked = onBlocked;
+    this.#findings = counter(
+      registry,
+      'gatehouse_guardrail_findings_total',
+      'Texts in which guardrails found something, by the type of check, the kind of text and what became of it',
+      ['check', 'on', 'outcome'],
+    );
+  }
+
+  /**
+   * The guardrails of a run: all it matches with any model of its chain, so no fallback and no request switches one off.
+   * Null without any.
+   */
+  async guardrailsOf(index: GuardrailIndex, run: GuardedRun): Promise<RunGuardrails | null> {
+    const guardrails = index.matching(run.selected, run.models);
+    if (guardrails.length === 0) return null;
+    const closed = guardrails.find((each) => each.onError === 'closed' && !isApplied(each));
+    if (closed !== undefined)
+      throw new AppError('guardrail_unavailable', `The guardrail ${closed.name} can't be applied now.`);
+    const compiled = await Promise.all(guardrails.map((each) => this.#compiled(run.tenantId, each)));
+    const applied = compiled.filter((each) => each !== null);
+    const checks = new Map<GuardedText, TextChecks>();
+    for (const place of guardedTexts) {
+      const checking = applied.filter(({ guardrail }) => guardrail.on.includes(place));
+      if (checking.length > 0) checks.set(place, textChecks(checking));
+    }
+    return new RunGuardrails({ guardrails, checks, onFinding: (finding) => this.#count(run, finding) });
+  }
+
+  /** Null for one of another kind of check, and for an open one without a compiled check. */
+  async #compiled(tenantId: string, guardrail: Guardrail): Promise<CheckedGuardrail | null> {
+    const { id, version, check, except, hold, name } = guardrail;
+    if (check.type !== 'pii' && check.type !== 'secrets' && check.type !== 'patterns') return null;
+    const stored = { id, version: String(version), check, except, hold };
+    try {
+      return { guardrail, check: await this.#compiler.compiled(tenantId, stored) };
+    } catch (cause) {
+      if (guardrail.onError === 'open') return null;
+      throw new AppError('guardrail_unavailable', `The guardrail ${name} can't be applied now.`, { cause });
+    }
+  }
+
+  #count(run: GuardedRun, finding: Finding): void {
+    const { guardrail, on, outcome } = finding;
+    this.#findings.inc({ check: guardrail.check.type, on, outcome });
+    if (outcome === 'blocked') this.#onBlocked(run, finding);
+  }
+}

@@ -1,0 +1,219 @@
+import { TextView, type ViewChange } from '@gatehouse/dialects/text-view/text-view';
+import type { TextRules } from '@gatehouse/dialects/text-view/text-rules';
+import { changed } from '@gatehouse/dialects/text-view/text-source';
+import { monotonicMs } from '@gatehouse/kit/clock';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
+import { AppError } from '@gatehouse/kit/errors';
+import type { GuardrailOutcome } from '@gatehouse/contract/guardrail-results';
+import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
+import type { GuardrailResult } from '../runs/run.ts';
+import type { Guardrail } from '../policies/guardrail.ts';
+import { isApplied, type CheckMatch, type TextChecks } from './text-checks.ts';
+import { verdictOf, type JudgedText, type TextVerdict } from './text-verdict.ts';
+
+/** The header with the name of the guardrail behind a refusal. */
+export const guardrailHeader = 'x-gateway-guardrail';
+
+interface CheckedText extends JudgedText {
+  kind: GuardedText;
+  value: string;
+}
+
+interface ViewVerdict {
+  blockedBy: Guardrail | null;
+  changes: readonly ViewChange[];
+  place: string;
+}
+
+const nothingFound: TextVerdict = { blockedBy: null, changes: [] };
+
+/** A guardrail has found something in a text of this kind. */
+export interface Finding {
+  guardrail: Guardrail;
+  on: GuardedText;
+  outcome: GuardrailOutcome;
+}
+
+export interface RunGuardrailsOptions {
+  guardrails: readonly Guardrail[];
+  /** Those of the guardrails on each kind of text; absent without any. */
+  checks: ReadonlyMap<GuardedText, TextChecks>;
+  onFinding: (finding: Finding) => void;
+}
+
+const outcomes = {
+  flag: 'flagged',
+  mask: 'masked',
+  substitute: 'substituted',
+  block: 'blocked',
+} as const satisfies Record<Guardrail['action'], GuardrailOutcome>;
+
+const [toolsBegin, toolsEnd] = [Buffer.from('{"tools":['), Buffer.from(']}')];
+
+/** The arguments of a call. */
+const argumentRules: TextRules = {
+  ...{ list: '', kind: 'tool_call', members: { arguments: 'values' }, names: new Set() },
+  ...{ kindOf: () => null, isOfModel: () => false, isSigned: () => false, isUnreadable: () => false },
+  ...{ passesSigned: false, unsigned: 'null', unrepeated: 'null' },
+};
+
+/** Texts added by the gateway have no place in the request but the agent in it. */
+const agentParam = 'model';
+
+/** The guardrails of one run, with what they have found so far. */
+export class RunGuardrails {
+  readonly #options: RunGuardrailsOptions;
+  readonly #results = new Map<string, GuardrailResult>();
+  #refusal: AppError | null = null;
+
+  constructor(options: RunGuardrailsOptions) {
+    this.#options = options;
+  }
+
+  /** Whether some guardrail may keep a text from a provider. */
+  get isChanging(): boolean {
+    return this.#options.guardrails.some(({ action }) => action !== 'flag');
+  }
+
+  /** The findings of each in the texts of one kind so far. */
+  get results(): readonly GuardrailResult[] {
+    return [...this.#results.values()];
+  }
+
+  /** The error of a blocked request; null if it may go on. */
+  get refusal(): AppError | null {
+    return this.#refusal;
+  }
+
+  /** Throws the refusal, if there is one. */
+  assertPassed(): void {
+    if (this.#refusal !== null) throw this.#refusal;
+  }
+
+  /**
+   * A request with the changes of its texts: the body itself without any, and where the request is refused. `param`: the
+   * place of texts of others than the client. `isRepeat`: its texts have been checked before.
+   */
+  *requestPassed(
+    body: Buffer,
+    rules: TextRules,
+    { param, isRepeat = false }: { param?: string; isRepeat?: boolean } = {},
+  ): Steps<Buffer> {
+    const view = yield* TextView.read(body, rules);
+    const { blockedBy, changes, place } = yield* this.#judgeAll(view, isRepeat);
+    const [unreadable] = view.unreadable;
+    if (blockedBy !== null) this.#refuse(blockedBy, param ?? place);
+    else if (unreadable !== undefined) this.#refuseUnreadable(param ?? unreadable);
+    if (this.#refusal !== null) return body;
+    return changes.length === 0 ? body : view.rewritten(changes).whole;
+  }
+
+  /** A text added by the gateway, with its changes. */
+  *textPassed(text: string, { kind, isOlder }: { kind: GuardedText; isOlder: boolean }): Steps<string> {
+    const { blockedBy, changes } = yield* this.#judge({ kind, isOlder, isFixed: false, value: text });
+    if (blockedBy !== null) this.#refuse(blockedBy, agentParam);
+    return changed(text, changes);
+  }
+
+  /** The arguments of a call by the gateway, with their changes; a sentence for the model if they are blocked. */
+  *argumentsPassed(argumentsJson: string): Steps<{ argumentsJson: string } | { blocked: string }> {
+    const begin = Buffer.from('{"arguments":');
+    const body = Buffer.concat([begin, Buffer.from(`${argumentsJson}}`)]);
+    const view = yield* TextView.read(body, argumentRules);
+    const { blockedBy, changes } = yield* this.#judgeAll(view);
+    if (blockedBy !== null) return { blocked: `Not called: ${messageOf(blockedBy)}` };
+    if (changes.length === 0) return { argumentsJson };
+    return { argumentsJson: view.rewritten(changes).whole.subarray(begin.length, -1).toString() };
+  }
+
+  /** The result of such a call, with its changes; a sentence for the model in place of a blocked one. */
+  *resultPassed(content: string): Steps<string> {
+    const text = { kind: 'tool_result', isOlder: false, isFixed: false, value: content } as const;
+    const { blockedBy, changes } = yield* this.#judge(text);
+    return blockedBy === null ? changed(content, changes) : `The result is withheld: ${messageOf(blockedBy)}`;
+  }
+
+  /** Definitions of tools joined with commas, with the changes of their texts: the same buffer without any. */
+  *definitionsPassed(definitions: Buffer, rules: TextRules): Steps<Buffer> {
+    const body = Buffer.concat([toolsBegin, definitions, toolsEnd]);
+    const passed = yield* this.requestPassed(body, rules, { param: agentParam });
+    return passed === body ? definitions : passed.subarray(toolsBegin.length, -toolsEnd.length);
+  }
+
+  /** The changes of all texts of a view, up to the first blocked one, at `place`. */
+  *#judgeAll({ texts }: TextView, isRepeat = false): Steps<ViewVerdict> {
+    const changes: ViewChange[] = [];
+    for (const viewText of texts) {
+      const verdict = yield* this.#judge(viewText, isRepeat);
+      const { blockedBy } = verdict;
+      if (blockedBy !== null) return { blockedBy, changes: [], place: viewText.param };
+      for (const change of verdict.changes) changes.push({ viewText, ...change });
+    }
+    return { blockedBy: null, changes, place: '' };
+  }
+
+  *#judge(text: CheckedText, isRepeat = false): Steps<TextVerdict> {
+    const checks = this.#options.checks.get(text.kind);
+    if (checks === undefined) return nothingFound;
+    const startedAt = monotonicMs();
+    const matches = yield* checks.matchesIn(text.value);
+    const verdict = verdictOf(text, matches);
+    if (isRepeat) return verdict;
+    this.#note(text.kind, matches, monotonicMs() - startedAt);
+    if (verdict.blockedBy !== null) this.#noteOutcome(verdict.blockedBy, text.kind, 'blocked');
+    return verdict;
+  }
+
+  #note(on: GuardedText, matches: readonly CheckMatch[], durationMs: number): void {
+    for (const guardrail of this.#options.guardrails)
+      if (guardrail.on.includes(on)) this.#resultOf(guardrail, on).durationMs += durationMs;
+    for (const { guardrail, type } of matches) {
+      const result = this.#resultOf(guardrail, on);
+      result.types[type] = (result.types[type] ?? 0) + 1;
+      this.#noteOutcome(guardrail, on, outcomes[guardrail.action]);
+    }
+  }
+
+  /** Reports the first outcome of its kind in the run. */
+  #noteOutcome(guardrail: Guardrail, on: GuardedText, outcome: GuardrailOutcome): void {
+    const result = this.#resultOf(guardrail, on);
+    if (result.outcome === outcome || result.outcome === 'blocked') return;
+    result.outcome = outcome;
+    this.#options.onFinding({ guardrail, on, outcome });
+  }
+
+  #resultOf(guardrail: Guardrail, on: GuardedText): GuardrailResult {
+    const key = `${guardrail.id} ${on}`;
+    const known = this.#results.get(key);
+    if (known !== undefined) return known;
+    const { name } = guardrail;
+    const outcome = isApplied(guardrail) ? 'passed' : 'error';
+    const made: GuardrailResult = { name, on, outcome, types: {}, durationMs: 0, costPico: 0n };
+    this.#results.set(key, made);
+    return made;
+  }
+
+  #refuseUnreadable(param: string): void {
+    const guardrail = this.#options.guardrails.find(
+      ({ unreadable, on }) => unreadable === 'block' && on.some(isInput),
+    );
+    if (guardrail === undefined) return;
+    this.#noteOutcome(guardrail, guardrail.on.find(isInput) ?? 'user', 'blocked');
+    this.#refuse(guardrail, param);
+  }
+
+  #refuse(guardrail: Guardrail, param: string): void {
+    this.#refusal ??= new AppError('content_blocked', messageOf(guardrail), {
+      param: param === '' ? undefined : param,
+      headers: { [guardrailHeader]: guardrail.name },
+    });
+  }
+}
+
+function messageOf({ message }: Guardrail): string {
+  return message ?? 'It has content that is not allowed here.';
+}
+
+function isInput(place: GuardedText): boolean {
+  return place === 'system' || place === 'user' || place === 'tool_result';
+}
