@@ -76,7 +76,7 @@ async function runWith(startAttempt: (row: StartRow) => Promise<void> = () => Pr
     telemetry: new RunTelemetry(new Registry(), undefined, undefined),
     log: createLogger('test', 'silent'),
     ...{ trace, prompt, previewChars: 100, arrivedAt: monotonicMs(), admission: new Admission(), bounds },
-    ...{ feeTools: [], signatures: null, notePrompt: null },
+    ...{ feeTools: [], signatures: null, guardrails: null, notePrompt: null },
   });
   return { run, starts, ends };
 }
