@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ApiError, UnreachableError, type ApiClient, type ApiRequest } from '../api-client.ts';
 import { UsageError } from '../usage-error.ts';
-import { isMembers } from './differences.ts';
+import { isMembers } from './members.ts';
 import { placeText } from './place.ts';
 import type { Step } from './plan.ts';
 import { isAmbiguous, type Present } from './present.ts';

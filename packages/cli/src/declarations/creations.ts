@@ -1,5 +1,6 @@
 import { ApiError, type ApiClient } from '../api-client.ts';
-import type { Declared, Members } from './declared.ts';
+import type { Declared } from './declared.ts';
+import type { Members } from './members.ts';
 import { kinds, type Kind } from './kinds.ts';
 import type { Step } from './plan.ts';
 import { isRevoked, type Present } from './present.ts';

@@ -11,9 +11,8 @@ import {
 import { UsageError } from '../usage-error.ts';
 import { kinds, type Kind } from './kinds.ts';
 import { withInnerBeside } from './inner-members.ts';
+import { isMembers, type Members } from './members.ts';
 import { placeIn, placeText, type SourcePlace } from './place.ts';
-
-export type Members = Record<string, unknown>;
 
 /** A declared thing. */
 export interface Declaration {
@@ -162,10 +161,6 @@ function noting(mistakes: string[], work: () => unknown): void {
     if (!(error instanceof UsageError)) throw error;
     mistakes.push(error.message);
   }
-}
-
-function isMembers(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function names(): string {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { cell } from '../output.ts';
-import type { Members } from './declared.ts';
+import { isMembers, type Members } from './members.ts';
 
 /** A member with another value than the declared one. */
 export interface Difference {
@@ -68,8 +68,4 @@ export function changeText({ old, new: next }: Pick<Difference, 'old' | 'new'>):
     return `${start > 0 ? '…' : ''}${text.slice(start, end)}${text.length > end ? '…' : ''}`;
   };
   return `${part(before)} → ${part(after)}`;
-}
-
-export function isMembers(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,8 +1,7 @@
 import { Document } from 'yaml';
 import { ApiError, type ApiClient } from '../api-client.ts';
 import type { Operation } from '../operations.ts';
-import type { Members } from './declared.ts';
-import { isMembers } from './differences.ts';
+import { isMembers, type Members } from './members.ts';
 import { creationOf, kinds, type Kind } from './kinds.ts';
 import { mayHoldSecret, withoutSecret } from './secret-urls.ts';
 

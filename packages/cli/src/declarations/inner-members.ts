@@ -1,5 +1,4 @@
-import type { Members } from './declared.ts';
-import { isMembers } from './differences.ts';
+import { isMembers, type Members } from './members.ts';
 import type { Kind } from './kinds.ts';
 
 /** Hidden members inside another member, beside the others while a declaration is read and compared. */

@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
-import type { Declaration, Declared, Members } from './declared.ts';
+import type { Declaration, Declared } from './declared.ts';
+import type { Members } from './members.ts';
 import { plannedLines } from './step-text.ts';
 import { kinds } from './kinds.ts';
 import { planSteps, type PlanOptions } from './plan.ts';

@@ -1,6 +1,7 @@
 import type { Operation } from '../operations.ts';
 import { UsageError } from '../usage-error.ts';
-import type { Declaration, Declared, Members } from './declared.ts';
+import type { Declaration, Declared } from './declared.ts';
+import type { Members } from './members.ts';
 import { differencesOf, merged, type Difference, type Sets } from './differences.ts';
 import { creationOf, kinds, labelMember, type Kind } from './kinds.ts';
 import { placeText } from './place.ts';

@@ -1,5 +1,4 @@
-import type { Members } from './declared.ts';
-import { isMembers } from './differences.ts';
+import { isMembers, type Members } from './members.ts';
 
 /** The users named by a policy or a guardrail, which may be known by other ids. */
 export function usersOf({ per, select, overrides }: Members): string[] {

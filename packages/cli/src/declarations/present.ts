@@ -1,6 +1,7 @@
 import { ApiError, type ApiClient } from '../api-client.ts';
-import type { Declaration, Declared, Members } from './declared.ts';
-import { isMembers } from './differences.ts';
+import type { Declaration, Declared } from './declared.ts';
+import type { Members } from './members.ts';
+import { isMembers } from './members.ts';
 import { kinds, type Kind } from './kinds.ts';
 import { usersOf } from './policy-users.ts';
 

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Members } from './declared.ts';
-import { isMembers } from './differences.ts';
+import { isMembers, type Members } from './members.ts';
 import type { Kind } from './kinds.ts';
 import { usersOf } from './policy-users.ts';
 import { isAmbiguous, type Present } from './present.ts';

@@ -1,4 +1,4 @@
-import type { Members } from './declared.ts';
+import type { Members } from './members.ts';
 import { withInnerInside } from './inner-members.ts';
 import type { Step } from './plan.ts';
 
