@@ -2,10 +2,13 @@ import { createJobs } from '@gatehouse/shell/background-jobs';
 import { createPools } from '@gatehouse/shell/pools';
 import type { Shell } from '@gatehouse/shell/shell';
 import { migrations, type TenantConfig } from './config.ts';
+import { rewrapColumns } from './sealed-columns.ts';
+import { createClients } from './shared/clients.ts';
 import { tasks } from './tasks.ts';
 
-/** Pools and background jobs, which the features share. */
-export function createGround(shell: Shell, { DATABASE_URL: url, DATABASE_POOL: max }: TenantConfig) {
+/** Pools, clients and background jobs, which the features share. */
+export function createGround(shell: Shell, config: TenantConfig) {
+  const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing } = config;
   const half = Math.ceil(max / 2);
   const pools = createPools(shell, {
     url,
@@ -22,5 +25,11 @@ export function createGround(shell: Shell, { DATABASE_URL: url, DATABASE_POOL: m
       unknown: { role: 'tenant_system', waits: 'unproved', max: Math.min(2, half) },
     },
   });
-  return { pools, ...createJobs(shell, tasks, pools.system) };
+  const { app, system } = pools;
+  return {
+    pools,
+    clients: createClients(shell, config),
+    rewrap: rewrapColumns(shell, { app, system, keyRing }),
+    ...createJobs(shell, tasks, system),
+  };
 }

@@ -7,13 +7,13 @@ import type { TenantConfig } from './config.ts';
 import { createDeletions } from './deletions/create-deletions.ts';
 import { createDeviceLogins } from './device-logins/create-device-logins.ts';
 import { createGround } from './ground.ts';
+import { createGuardrails } from './guardrails/create-guardrails.ts';
 import { createKeys } from './keys/create-keys.ts';
 import { createLimits } from './limits/create-limits.ts';
+import { createPolicies } from './policies/create-policies.ts';
 import { createProviderKeys } from './provider-keys/create-provider-keys.ts';
-import { rewrapColumns } from './sealed-columns.ts';
 import { createScim } from './scim/create-scim.ts';
 import { createSessions } from './sessions/create-sessions.ts';
-import { createClients } from './shared/clients.ts';
 import { createSystem } from './system/create-system.ts';
 import { createTenants } from './tenants/create-tenants.ts';
 import { createTransfers } from './transfers/create-transfers.ts';
@@ -23,26 +23,30 @@ import { createUsers } from './users/create-users.ts';
 export async function createService(config: TenantConfig, overrides: ShellOverrides = {}) {
   const shell = await Shell.create('tenant', config, overrides);
   const { SECRETS_KEYRING: keyRing } = config;
-  const { pools, jobs, worker } = createGround(shell, config);
+  const { pools, clients: peers, rewrap, jobs, worker } = createGround(shell, config);
   const { app, system } = pools;
-  const { participants, systems, ...clients } = createClients(shell, config);
+  const { participants, systems, ...clients } = peers;
   const audit = createAudit(shell, { config, app, system });
   const { changes, recordChange } = audit;
   const base = { config, keyRing, ...pools, ...clients, changes, recordChange };
   const providerKeys = createProviderKeys(base);
-  const tenants = createTenants(base, providerKeys.findKeys);
-  const { findTenant, findPolicyLimits } = tenants;
+  const policies = createPolicies(base);
+  const guardrails = createGuardrails(base);
+  const tenants = createTenants(base, { providerKeys, policies, guardrails });
+  const { findTenant } = tenants;
   const keys = createKeys(shell, base, async (id) => (await findTenant(id)) !== null);
   const users = createUsers(shell, base);
   const sessions = createSessions(shell, base);
   const deviceLogins = createDeviceLogins(shell, base, sessions.doors);
-  const limits = createLimits(shell, base, findPolicyLimits);
+  const limits = createLimits(shell, base, policies.findPolicyLimits);
   const deletions = createDeletions(shell, base, jobs);
   const transfers = createTransfers(shell, base, { jobs, participants, findTenant });
   const { parts, ...served } = joined([
     ...[
       audit,
       providerKeys,
+      policies,
+      guardrails,
       tenants,
       keys,
       users,
@@ -53,7 +57,7 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
       deletions,
       transfers,
     ],
-    ...[createSystem(shell, { systems, pool: system }), rewrapColumns(shell, { app, system, keyRing })],
+    ...[createSystem(shell, { systems, pool: system }), rewrap],
   ]);
   const rpcs = { ...keys.rpcs, ...users.rpcs, ...sessions.rpcs, ...providerKeys.rpcs };
   const handlers = { ...deletions.jobs, ...transfers.jobs };
