@@ -48,9 +48,9 @@ export const textLimits = {
 /** The first of a run; `tool_calls` counts all. */
 export const maxToolSpans = 100;
 /** Results with a finding are the first. A tenant has 40, each on five kinds of text at most. */
-export const maxGuardrailResults = 100;
+export const maxGuardrailResults = 80;
 /** The types of the matches of a guardrail with the most matches. */
-export const maxMatchTypes = 10;
+export const maxMatchTypes = 8;
 /** 11 models, each called 11 times: the catalogue allows 10 fallbacks and 10 retries. */
 export const maxSpans = 121;
 export const maxCallTokens = 1e13;
@@ -164,7 +164,10 @@ export const guardrailResult = z.object({
   on: z.enum(guardedTexts),
   outcome: z.enum(guardrailOutcomes),
   /** Matches by their type. */
-  types: z.record(text('match_type'), count(maxInteger)),
+  types: z
+    .record(text('match_type'), count(maxInteger))
+    .refine((types) => Object.keys(types).length <= maxMatchTypes)
+    .meta({ maxProperties: maxMatchTypes }),
   duration_ms: count(maxInteger),
   cost_pico: pico,
 });
