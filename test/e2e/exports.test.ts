@@ -86,7 +86,7 @@ policies:
 guardrails:
   - name: contacts
     check: { type: pii, regions: [DE] }
-    action: substitute
+    action: mask
     select: { groups: [Research] }
     except: ['*@example.org']
   - name: names

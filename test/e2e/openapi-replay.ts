@@ -33,6 +33,8 @@ export function pathOf({ path }: Operation, { params = {}, query = {} }: Paramet
 /** First what makes something, then what reads, changes and uses it, and at last what ends it. */
 export function rank(operation: Operation): number {
   const { method, operationId } = operation;
+  // After batches have started, which take none.
+  if (/^(owner\.)?guardrails\.(create|list|get)$/.test(operationId)) return method === 'POST' ? 1.1 : 1.2;
   if (
     /^(chat\.completions|(responses|files|batches|messages\.batches)\.create|login\.key)$/.test(
       operationId,
