@@ -37,20 +37,26 @@ export function saysUncounted(model: Model, failure: ProviderFailure): boolean {
   return isWord || saysUnknownMethod(failure);
 }
 
-/** Models with the client's API that write a requested summary themselves, since their servers have no compaction. */
+interface OwnSummariesOptions {
+  missing: Cooldowns;
+  tenantId: string;
+  /** Whether no server is asked for a compaction. */
+  areAll: boolean;
+}
+
+/**
+ * Models with the client's API that write a requested summary themselves: their servers have no compaction, or none is
+ * asked for it.
+ */
 export class OwnSummaries {
   readonly #api: ApiName;
   /** How the servers are asked for it; null for a request of another kind. */
   readonly #method: OptionalMethod | null;
-  readonly #known: { missing: Cooldowns; tenantId: string };
+  readonly #known: OwnSummariesOptions;
   /** Models of servers without it, as found just now. */
   readonly #models = new Set<Model>();
 
-  constructor(
-    api: ApiName,
-    { compaction }: Pick<RequestHead, 'compaction'>,
-    known: { missing: Cooldowns; tenantId: string },
-  ) {
+  constructor(api: ApiName, { compaction }: Pick<RequestHead, 'compaction'>, known: OwnSummariesOptions) {
     this.#api = api;
     this.#method = compaction === undefined ? null : methods[compaction];
     this.#known = known;
@@ -58,13 +64,18 @@ export class OwnSummaries {
 
   has(model: Model): boolean {
     if (this.#method === null) return false;
-    const { missing, tenantId } = this.#known;
-    return this.#models.has(model) || missing.cooldownOf(methodScope(model, this.#method, tenantId)) !== null;
+    const { missing, tenantId, areAll } = this.#known;
+    return (
+      areAll ||
+      this.#models.has(model) ||
+      missing.cooldownOf(methodScope(model, this.#method, tenantId)) !== null
+    );
   }
 
   /** Whether an outcome says the server has no compaction, so the model is called again for its summary. */
   isNeededAfter(outcome: unknown, model: Model): boolean {
-    if (this.#method === null || model.api !== this.#api || this.#models.has(model)) return false;
+    if (this.#method === null || this.#known.areAll) return false;
+    if (model.api !== this.#api || this.#models.has(model)) return false;
     if (!(outcome instanceof ProviderFailure)) return false;
     const isUnknown =
       this.#method === 'compact' ? saysUnknownMethod(outcome, { or404: true }) : saysUnknownTrigger(outcome);
@@ -74,8 +85,8 @@ export class OwnSummaries {
 
   /** The model has answered, so its server lacked something, not the model. */
   answered(model: Model): void {
-    if (this.#method === null) return;
-    const { missing, tenantId } = this.#known;
+    const { missing, tenantId, areAll } = this.#known;
+    if (this.#method === null || areAll) return;
     const scope = methodScope(model, this.#method, tenantId);
     if (this.#models.has(model)) missing.refused(scope, 'refused');
     else missing.accepted(scope);

@@ -41,6 +41,8 @@ export interface ProviderChainOptions extends Pick<RefusalsOptions, 'forms'> {
   tools?: ToolRewrite;
   /** Tools of the provider of each model to be left out, since they have no price. */
   unpricedTools: (model: Model) => readonly FeeTool[];
+  /** Whether models write requested summaries themselves, and no provider compacts the conversation. */
+  writesSummaries?: boolean | undefined;
   /** Admits a call of a model, or returns why it is passed over; absent where all are admitted. */
   admitModel?: ((model: Model) => Promise<AppError | { maxTokens: number | null }>) | null;
 }

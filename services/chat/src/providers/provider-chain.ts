@@ -53,7 +53,9 @@ export class ProviderChain {
     this.#maxTokens = options.maxTokens;
     const { api, request, providers, tenantId } = options;
     this.#betas = new CallBetas(options.target, options.headers, options.tools !== undefined);
-    this.#summaries = new OwnSummaries(api, request, { missing: providers.missing, tenantId });
+    this.#summaries = new OwnSummaries(api, request, {
+      ...{ missing: providers.missing, tenantId, areAll: options.writesSummaries === true },
+    });
     this.#refusals = new Refusals(options);
   }
 

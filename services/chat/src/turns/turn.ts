@@ -214,5 +214,6 @@ function chainOptionsOf(
     thoughts: turn.thoughts,
     leftOut: turn.stored?.leftOut ?? [],
     unpricedTools: turn.unpricedTools,
+    writesSummaries: turn.guardrails?.isChanging,
   };
 }
