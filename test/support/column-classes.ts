@@ -181,7 +181,7 @@ const analytics: Record<string, Table> = {
   refused_requests: {
     personal: 'user_id session_id message',
     neutral: `id tenant_id refused_at code operation channel dialect client request_id trace_id api_key_id agent_id
-      request_model`,
+      request_model guardrails`,
   },
   refused_usage: {
     personal: 'user_id',

@@ -3,7 +3,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { z } from 'zod';
 import { writeEvent } from './cloud-event.ts';
 import { cutText } from './cut-text.ts';
-import { textLimits } from './run-event.ts';
+import { guardrailResult, textLimits } from './run-event.ts';
 import type { EventText } from './sink.ts';
 
 /**
@@ -15,8 +15,10 @@ export const requestsRefused = 'gatehouse.requests.refused';
 
 /** Entries of one event. */
 export const maxRefusedEntries = 1_000;
-/** Requests of one entry with their own facts; an entry counts further ones. */
+/** Requests of one entry with their own facts, as release 0.3.0 sends them; an entry counts further ones. */
 export const maxRefusedDetails = 200;
+/** Findings of guardrails of one request: those that say why it was refused are the first. */
+export const maxRefusedResults = 3;
 
 const text = (max: number) =>
   z
@@ -34,6 +36,8 @@ const refusedDetail = z.object({
   session_id: text(textLimits.session_id).nullable(),
   message: text(textLimits.error_message),
   refused_at: z.iso.datetime({ offset: true }).max(40),
+  /** Absent for all but requests blocked by guardrails. */
+  guardrails: z.array(guardrailResult).max(maxRefusedResults).optional(),
 });
 export type RefusedDetail = z.output<typeof refusedDetail>;
 

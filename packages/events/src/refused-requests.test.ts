@@ -80,11 +80,25 @@ it('has a bound for all tenants together, beyond which each is counted by code',
 
 it('writes events that a reader takes, whatever clients sent', () => {
   const refused = new RefusedRequests();
-  const texts = { request_model: '\ud800\0'.repeat(200), message: '\u4e2d'.repeat(5_000) };
+  const types = Object.fromEntries(
+    Array.from({ length: 8 }, (_, type) => [`${type}`.padEnd(64, 'x'), 9_999]),
+  );
+  const result = { name: 'x'.repeat(128), on: 'user', outcome: 'blocked', types } as const;
+  const texts = {
+    ...{ request_model: '\ud800\0'.repeat(200), message: '\u4e2d'.repeat(5_000) },
+    guardrails: Array.from({ length: 9 }, () => ({
+      ...result,
+      duration_ms: 9_999,
+      cost_pico: '9'.repeat(30),
+    })),
+  };
   for (let tenant = 0; tenant < 20; tenant += 1) {
     const tenantId = newId();
     for (let sent = 0; sent < 400; sent += 1)
-      refused.note(requestOf(tenantId, { ...texts, user_id: `user-${sent % 100}` }), now);
+      refused.note(
+        requestOf(tenantId, { ...texts, user_id: tenant === 0 ? null : `user-${sent % 100}` }),
+        now,
+      );
   }
   const entries = refused.take();
   const events: string[] = [];

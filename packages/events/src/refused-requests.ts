@@ -3,8 +3,8 @@ import { newId } from '@gatehouse/kit/ids';
 import { hourMs, minuteMs } from '@gatehouse/kit/bounds';
 import { cutText } from './cut-text.ts';
 import {
-  maxRefusedDetails,
   maxRefusedEntries,
+  maxRefusedResults,
   type RefusedDetail,
   type RefusedEntry,
 } from './refused-event.ts';
@@ -16,9 +16,11 @@ const maxRefusedGroups = 200;
 const maxRefusedGroupsOfAll = 20_000;
 /** Refused requests of a tenant with facts of their own, in an hour: as many as analytics keeps. Others are only counted. */
 const maxRefusedOfHour = 1_000;
-/** The same that wait for publication, of one tenant and of all: about 5 MB. */
+/** The same that wait for publication, of one tenant and of all: about 5 MB, or 20 MB with findings of guardrails. */
 const maxRefusedWaitingOfTenant = 1_000;
 const maxRefusedWaiting = 8_000;
+/** Requests of an entry with facts of their own: with findings of guardrails, half a megabyte. Others are only counted. */
+const maxDetailsOfEntry = 100;
 /** The text of a refusal is cut there. */
 const maxRefusedMessageChars = 300;
 /** Counts are by quarters of an hour, as those of runs. */
@@ -62,7 +64,7 @@ export class RefusedRequests {
     });
     this.#groups += tenant.entries.size - before;
     entry.count += 1;
-    if (isWhole && entry.details.length < maxRefusedDetails && this.#hasRoom(tenant, tenantId, now)) {
+    if (isWhole && entry.details.length < maxDetailsOfEntry && this.#hasRoom(tenant, tenantId, now)) {
       entry.details.push(detailOf(request, now));
       tenant.details += 1;
       this.#waiting += 1;
@@ -124,6 +126,7 @@ function newEntry(request: RefusedRequest, now: Date): RefusedEntry {
     request_model: _model,
     session_id: _session,
     message: _message,
+    guardrails: _guardrails,
     ...group
   } = request;
   return { ...group, refused_at: now.toISOString(), count: 0, details: [] };
@@ -147,11 +150,12 @@ function byCode(request: RefusedRequest, now: Date): RefusedEntry {
 }
 
 function detailOf(request: RefusedRequest, now: Date): RefusedDetail {
-  const { request_id, trace_id, session_id } = request;
+  const { request_id, trace_id, session_id, guardrails } = request;
   return {
     ...{ id: newId(), request_id, trace_id, session_id, refused_at: now.toISOString() },
     request_model: storable(request.request_model, textLimits.request_model),
     message: storable(request.message, maxRefusedMessageChars),
+    ...(guardrails !== undefined && { guardrails: guardrails.slice(0, maxRefusedResults) }),
   };
 }
 

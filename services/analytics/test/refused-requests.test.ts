@@ -110,6 +110,26 @@ it('lists refused requests alone, newest first, with the filters of runs', async
   expect(runs.map(({ status }) => status)).toEqual(['error']);
 });
 
+it('shows the findings of the guardrails that blocked a request', async () => {
+  const tenantId = newId();
+  const found = {
+    name: 'contacts',
+    on: 'user',
+    outcome: 'blocked',
+    types: { email: 2 },
+    duration_ms: 1,
+  } as const;
+  const blocked = { ...detail(new Date()), guardrails: [{ ...found, cost_pico: '0' }] };
+  await harness.store(
+    eventOf([entryOf(tenantId, { code: 'content_blocked', count: 2, details: [blocked] })]),
+  );
+  await harness.store(eventOf([entryOf(tenantId, { details: [detail(new Date(Date.now() - 60_000))] })]));
+  const { data } = await listOf(tenantId);
+  expect(data.map(({ guardrails }) => guardrails)).toEqual([[{ ...found, cost_usd: '0.000000000000' }], []]);
+  const path = `/v1/traces/${blocked.id}`;
+  expect(await harness.get(path, { tenantId })).toMatchObject({ guardrails: [found] });
+});
+
 it('adds an event once, however often it arrives', async () => {
   const tenantId = newId();
   const event = eventOf([entryOf(tenantId, { count: 3, details: [detail(new Date())] })]);

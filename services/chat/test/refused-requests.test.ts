@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { requestsRefused, type RequestsRefused, type RefusedEntry } from '@gatehouse/events/refused-event';
 import { newId } from '@gatehouse/kit/ids';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
 import { chat, ChatHarness } from './chat-harness.ts';
+import { refusedEntries } from './refused-entries.ts';
 
 let harness: ChatHarness;
 beforeAll(async () => {
@@ -14,14 +14,7 @@ beforeEach(() => {
   harness.takesEvents = true;
 });
 
-/** The counts published for a tenant so far. */
-function refusedOf(tenantId: string): RefusedEntry[] {
-  return harness.events
-    .map((json) => JSON.parse(json) as { type: string; data: RequestsRefused })
-    .filter(({ type }) => type === requestsRefused)
-    .flatMap(({ data }) => data.entries)
-    .filter((entry) => entry.tenant_id === tenantId);
-}
+const refusedOf = (tenantId: string) => refusedEntries(harness, tenantId);
 
 it('publishes requests that are refused before any provider call, with what is known of them', async () => {
   const principal = { tenantId: newId(), keyId: newId(), userId: 'ada', boundUser: 'ada' };

@@ -77,7 +77,7 @@ async function keepRequests(db: Queryable, json: string): Promise<void> {
               ) as place
        from ${entriesWith('details json')} cross join json_to_recordset(sent.details) as detail (
          id uuid, request_id text, trace_id text, request_model text, session_id text, message text,
-         refused_at timestamptz)
+         refused_at timestamptz, guardrails json)
      ), kept as materialized (
        select tenant_id, hour, (
          select count(*) from analytics.refused_requests as known
@@ -86,9 +86,9 @@ async function keepRequests(db: Queryable, json: string): Promise<void> {
        from (select distinct tenant_id, hour from ranked) as hours
      )
      insert into analytics.refused_requests (id, tenant_id, refused_at, code, message, operation, ${groups}, request_id,
-       trace_id, session_id, request_model)
+       trace_id, session_id, request_model, guardrails)
      select id, tenant_id, refused_at, code, message, operation, ${groups}, request_id, trace_id, session_id,
-            request_model
+            request_model, guardrails
      from ranked join kept using (tenant_id, hour)
      where place + requests <= ${keptRefusalsOfHour}
      on conflict do nothing`,

@@ -1,5 +1,5 @@
 import type { PageRows } from '@gatehouse/kit/page';
-import { readPage } from '@gatehouse/pg/page';
+import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import { maxRefusedRead } from '../bounds.ts';
@@ -13,8 +13,7 @@ const columns = `id, 'refused' as status, operation, channel, dialect, client, t
   0 as duration_ms, null::integer as time_to_first_token_ms, null::text as provider, null::text as response_model,
   0 as input_tokens, 0 as cached_input_tokens, 0 as output_tokens, 0 as reasoning_tokens, null::numeric as cost_pico,
   false as priced, false as usage_estimated, false as own_key, code as error_type, message as error_message,
-  null::text as output_preview, null::text[] as groups, null::json as guardrails,
-  null::json as spans`;
+  null::text as output_preview, null::text[] as groups, guardrails, null::json as spans`;
 
 const listKey = `to_char(refused_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 const inPeriod = `tenant_id = $1 and refused_at >= $2 and refused_at < $3
@@ -83,7 +82,7 @@ function readRefusals(
               or starts_with(lower(session_id), lower($16)) or agent_id = any($17::uuid[])
               or api_key_id = any($18::uuid[]))`,
     order: 'started_at desc, id desc',
-    size: 'octet_length(message)',
+    size: sizeOf('message', 'guardrails::text'),
     limit,
     values: [
       ...walk,

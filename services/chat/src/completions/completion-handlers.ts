@@ -18,7 +18,7 @@ import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import { arrive, startTurn, type TurnDependencies } from '../turns/start-turn.ts';
 import type { Turn } from '../turns/turn.ts';
 import type { RefusedRequests } from '@gatehouse/events/refused-requests';
-import { noteRefusal, notingModel, type RequestedFacts } from './refusal-handlers.ts';
+import { noteRefusal, notingModel, originOf, type RequestedFacts } from './refusal-handlers.ts';
 
 export interface CompletionDependencies extends TurnDependencies, ReaderDependencies {
   settings: TenantSettingsClient;
@@ -88,11 +88,12 @@ async function answer(
 ): Promise<void> {
   const { operation = 'chat', modelIn, params } = call;
   const model = modelIn === undefined ? '' : (params[modelIn] ?? '');
-  const facts: RequestedFacts = { operation, model, settings: null, target: null, turn: null };
+  const unread = { settings: null, target: null, guardrails: null, turn: null };
+  const facts: RequestedFacts = { operation, model, ...unread };
   try {
     await complete(dependencies, { incoming, response, call, facts });
   } catch (error) {
-    noteRefusal(dependencies, { incoming, call, facts }, error);
+    noteRefusal(dependencies, { origin: originOf(incoming, call), facts }, error);
     throw error;
   }
 }
@@ -157,6 +158,7 @@ async function accept(
       monotonicMs() - arrivedAt > 1_000 ? dependencies.settings.getForKey(tenantOf(call), call) : known,
   });
   facts.target = turn.target;
+  facts.guardrails = turn.guardrails;
   return startTurn(dependencies, turn, input);
 }
 

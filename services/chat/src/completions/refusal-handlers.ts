@@ -5,8 +5,11 @@ import type { ApiName } from '@gatehouse/dialects/dialects';
 import { toAppError } from '@gatehouse/kit/errors';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
-import type { RefusedRequests } from '@gatehouse/events/refused-requests';
+import { maxRefusedResults } from '@gatehouse/events/refused-event';
+import type { RefusedRequest, RefusedRequests } from '@gatehouse/events/refused-requests';
 import { clientNamed } from '@gatehouse/kit/client-name';
+import type { RunGuardrails } from '../guardrails/run-guardrails.ts';
+import { resultsInEvent } from '../runs/run-record.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
 import type { Turn } from '../turns/turn.ts';
 import { sessionOf } from './client-headers.ts';
@@ -20,6 +23,7 @@ export interface RequestedFacts {
   /** Null until the settings of the tenant are known. */
   settings: Pick<TenantSettings, 'allowedModels'> | null;
   target: Pick<Target, 'chain' | 'agentId'> | null;
+  guardrails: Pick<RunGuardrails, 'results'> | null;
   turn: Pick<Turn, 'hasRun'> | null;
 }
 
@@ -37,9 +41,22 @@ export interface RefusalDependencies {
   catalogue: Pick<Catalogue, 'entryOf'>;
 }
 
+/** Whom a request came from, and how. */
+type RefusedOrigin = Pick<
+  RefusedRequest,
+  | 'tenant_id'
+  | 'channel'
+  | 'dialect'
+  | 'client'
+  | 'user_id'
+  | 'api_key_id'
+  | 'request_id'
+  | 'trace_id'
+  | 'session_id'
+>;
+
 interface FailedRequest {
-  incoming: IncomingMessage;
-  call: Pick<RawCall, 'principal' | 'requestId' | 'trace'> & { dialect: { name: ApiName } };
+  origin: RefusedOrigin;
   facts: RequestedFacts;
 }
 
@@ -55,23 +72,35 @@ function knownModel(
   return catalogue.entryOf(target?.chain[0].id ?? model, settings.allowedModels)?.id ?? '';
 }
 
-/** Counts a request if its error is a refusal: 4xx for a client that is still there, before any provider call. */
+/** Counts a request if its error is a refusal: 4xx for a client still there, before any provider call. */
 export function noteRefusal(
   { refusals, catalogue }: RefusalDependencies,
-  { incoming, call, facts }: FailedRequest,
+  { origin, facts }: FailedRequest,
   thrown: unknown,
 ): void {
   const { status, publicCode: code, message } = toAppError(thrown);
   if (status < 400 || status >= 499 || facts.turn?.hasRun === true) return;
-  const { tenantId, keyId, userId } = tenantOf(call);
+  const results = code === 'content_blocked' ? (facts.guardrails?.results ?? []) : [];
   refusals.note({
-    tenant_id: tenantId,
+    ...origin,
     code,
     message,
     operation: facts.operation,
     model: knownModel(catalogue, facts),
     request_model: facts.model,
     agent_id: facts.target?.agentId ?? null,
+    ...(results.length > 0 && { guardrails: resultsInEvent(results, maxRefusedResults) }),
+  });
+}
+
+/** The origin of a client's request. */
+export function originOf(
+  incoming: IncomingMessage,
+  call: Pick<RawCall, 'principal' | 'requestId' | 'trace'> & { dialect: { name: ApiName } },
+): RefusedOrigin {
+  const { tenantId, keyId, userId } = tenantOf(call);
+  return {
+    tenant_id: tenantId,
     channel: 'api',
     dialect: call.dialect.name,
     client: clientNamed(incoming.headers['user-agent']),
@@ -80,7 +109,7 @@ export function noteRefusal(
     request_id: call.requestId,
     trace_id: call.trace.traceId,
     session_id: sessionIn(incoming),
-  });
+  };
 }
 
 /** The session that a header names; null for one that is not valid, which may be why the request was refused. */

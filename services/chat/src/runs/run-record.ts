@@ -142,11 +142,16 @@ function toolSpanOf({ id, name, server, tool, outcome, offsetMs, durationMs }: T
 
 /** Absent for a run without guardrails. */
 function guardrailsOf({ guardrails = [] }: RunEnd): Pick<RunEnding, 'guardrails'> {
-  if (guardrails.length === 0) return {};
-  const results = guardrails.toSorted(
-    (a, b) => Number(a.outcome === 'passed') - Number(b.outcome === 'passed'),
-  );
-  return { guardrails: results.slice(0, maxGuardrailResults).map(guardrailResultOf) };
+  return guardrails.length === 0 ? {} : { guardrails: resultsInEvent(guardrails, maxGuardrailResults) };
+}
+
+/** So many results of guardrails as an event has them: those that blocked are the first, and those without a finding the last. */
+export function resultsInEvent(results: readonly GuardrailResult[], most: number): WireGuardrailResult[] {
+  const rank = ({ outcome }: GuardrailResult) => (outcome === 'blocked' ? 0 : outcome === 'passed' ? 2 : 1);
+  return results
+    .toSorted((a, b) => rank(a) - rank(b))
+    .slice(0, most)
+    .map(guardrailResultOf);
 }
 
 function guardrailResultOf(result: GuardrailResult): WireGuardrailResult {
