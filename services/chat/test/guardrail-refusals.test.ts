@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
 import type { ChatHarness } from './chat-harness.ts';
 import { guardedUser } from './guarding.ts';
@@ -50,4 +51,43 @@ it('a blocked request is refused, with the findings of its guardrails', async ()
       },
     ]),
   );
+});
+
+/** Texts in which guardrails have blocked something so far. */
+async function blockedTexts(): Promise<number> {
+  const lines = (await harness.metrics()).match(
+    /^gatehouse_guardrail_findings_total\{.*"blocked".*\} \d+$/gm,
+  );
+  return (lines ?? []).reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+}
+
+it('nothing is counted for a request over a limit, and a check that cannot be applied is no reason either', async () => {
+  const webhook = {
+    type: 'webhook' as const,
+    url: 'https://guard.example.com',
+    auth: { type: 'none' as const },
+  };
+  for (const fields of [{}, { check: { ...webhook, params: {} } }]) {
+    const principal = guardedUser(harness, fields);
+    const { guardrails = [] } = harness.settings.get(principal.tenantId) ?? {};
+    harness.settings.set(principal.tenantId, { guardrails, limited: [Resource.TOKENS] });
+    harness.usedUp.add(principal.tenantId);
+    const before = await blockedTexts();
+    const response = await ask(chat?.body(mail) ?? {}, principal);
+    expect([response.status, await response.json()]).toMatchObject([
+      429,
+      { error: { code: 'rate_limit_exceeded' } },
+    ]);
+    expect(await blockedTexts()).toBe(before);
+    await harness.flushAlerts();
+    expect(harness.alertsOf(principal.tenantId, 'guardrail.blocked')).toEqual([]);
+    await eventually(() => expect(refusedEntries(harness, principal.tenantId)).toHaveLength(1));
+    const [entry] = refusedEntries(harness, principal.tenantId);
+    expect(entry).toMatchObject({ code: 'rate_limit_exceeded', details: [{}] });
+    expect(entry?.details[0]).not.toHaveProperty('guardrails');
+    harness.usedUp.delete(principal.tenantId);
+  }
+  const before = await blockedTexts();
+  expect((await ask(chat?.body(mail) ?? {}, guardedUser(harness, {}))).status).toBe(400);
+  expect(await blockedTexts()).toBe(before + 1);
 });

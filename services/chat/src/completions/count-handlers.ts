@@ -124,7 +124,7 @@ async function readCounted(
       settings: () => dependencies.settings.getForKey(tenantOf(call), call),
     },
   );
-  turn.guardrails?.assertPassed();
+  turn.guardrails?.admit();
   await prepareTurn(dependencies.stages, turn, input);
   if (turn.guardrails !== null) await checkAdditions(turn, turn.guardrails);
   const { source, target, tools, signatures } = turn;

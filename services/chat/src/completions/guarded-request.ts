@@ -52,7 +52,7 @@ async function guarded(
   const { tenantId } = actor;
   const models = [...new Set(target.chain.map(({ id }) => id))];
   const guardrails = await known.guardrailsOf(index, { tenantId, selected: runFactsOf(request), models });
-  if (guardrails === null) return { guardrails, text, sent };
+  if (guardrails === null || guardrails.refusal !== null) return { guardrails, text, sent };
   const passed = (body: Buffer, isRepeat: boolean): Promise<Buffer> =>
     runSteps(
       guardrails.requestPassed(body, dialect.texts.request, { isRepeat }),

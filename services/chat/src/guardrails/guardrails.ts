@@ -42,9 +42,19 @@ export class Guardrails {
 
   /**
    * The guardrails of a run: all it matches with any model of its chain, so no fallback and no request switches one off.
-   * Null without any.
+   * Null without any. They refuse it where a closed one can't be applied.
    */
   async guardrailsOf(index: GuardrailIndex, run: GuardedRun): Promise<RunGuardrails | null> {
+    try {
+      return await this.#matching(index, run);
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'guardrail_unavailable')
+        return RunGuardrails.unavailable(error);
+      throw error;
+    }
+  }
+
+  async #matching(index: GuardrailIndex, run: GuardedRun): Promise<RunGuardrails | null> {
     const guardrails = index.matching(run.selected, run.models);
     if (guardrails.length === 0) return null;
     const closed = guardrails.find((each) => each.onError === 'closed' && !isApplied(each));

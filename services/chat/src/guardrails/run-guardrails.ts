@@ -61,16 +61,30 @@ const argumentRules: TextRules = {
 const agentParam = 'model';
 
 /** The guardrails of one run, with what they have found so far. */
+const nothing = {
+  ...{ guardrails: [], applied: new Set<Guardrail>(), checks: new Map<GuardedText, TextChecks>() },
+  onFinding: (): void => undefined,
+};
+
 export class RunGuardrails {
   readonly #options: RunGuardrailsOptions;
   readonly #results = new Map<string, GuardrailResult>();
   #refusal: AppError | null = null;
 
+  /** Findings not reported yet; null once the run is admitted. */
+  #unreported: Finding[] | null = [];
   constructor(options: RunGuardrailsOptions) {
     this.#options = options;
   }
 
   /** Whether some guardrail may keep a text from a provider. */
+  /** Refuses a run: its guardrails can't be applied. */
+  static unavailable(refusal: AppError): RunGuardrails {
+    const guardrails = new RunGuardrails(nothing);
+    guardrails.#refusal = refusal;
+    return guardrails;
+  }
+
   get isChanging(): boolean {
     return this.#options.guardrails.some(({ action }) => action !== 'flag');
   }
@@ -86,6 +100,13 @@ export class RunGuardrails {
   }
 
   /** Throws the refusal, if there is one. */
+  /** The limits have room for the run: reports what was found. Throws the refusal, if there is one. */
+  admit(): void {
+    for (const finding of this.#unreported ?? []) this.#options.onFinding(finding);
+    this.#unreported = null;
+    this.assertPassed();
+  }
+
   assertPassed(): void {
     if (this.#refusal !== null) throw this.#refusal;
   }
@@ -179,7 +200,9 @@ export class RunGuardrails {
     const result = this.#resultOf(guardrail, on);
     if (result.outcome === outcome || result.outcome === 'blocked') return;
     result.outcome = outcome;
-    this.#options.onFinding({ guardrail, on, outcome });
+    const finding = { guardrail, on, outcome };
+    if (this.#unreported === null) this.#options.onFinding(finding);
+    else this.#unreported.push(finding);
   }
 
   #resultOf(guardrail: Guardrail, on: GuardedText): GuardrailResult {

@@ -16,7 +16,7 @@ export const guardrailStage: TurnStage = {
 
 /** Checks the prompt and the tools of an agent. Throws `content_blocked` for one with blocked texts. */
 export async function checkAdditions(turn: TurnContext, guardrails: RunGuardrails): Promise<void> {
-  guardrails.assertPassed();
+  guardrails.admit();
   const { target, tools, actor, dialect } = turn;
   const { tenantId } = actor;
   const { systemPrompt } = target;
