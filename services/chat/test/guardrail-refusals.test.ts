@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
-import type { ChatHarness } from './chat-harness.ts';
+import { makeAgent, type ChatHarness } from './chat-harness.ts';
 import { guardedUser } from './guarding.ts';
 import { apis } from './guarded-apis.ts';
 import { refusedEntries } from './refused-entries.ts';
@@ -90,4 +91,30 @@ it('nothing is counted for a request over a limit, and a check that cannot be ap
   const before = await blockedTexts();
   expect((await ask(chat?.body(mail) ?? {}, guardedUser(harness, {}))).status).toBe(400);
   expect(await blockedTexts()).toBe(before + 1);
+});
+
+it('a blocked message of a channel is a refused request, with its channel and session', async () => {
+  const webhook = await harness.peer('webhook');
+  const signer = await harness.identity.signer('webhook');
+  const agent = makeAgent({ key: 'answers', model: 'small' });
+  harness.agents.set(agent.id, agent);
+  const { tenantId } = guardedUser(harness, { message: 'No addresses.' });
+  const request = {
+    ...{ agent: agent.id, callId: newId(), channel: 'telegram', sessionId: 'with-ann' },
+    requestJson: JSON.stringify(chat?.body(mail)),
+  };
+  const assertion = await signer.delegation({ tenantId, agentId: agent.id, userId: 'ann' });
+  await expect(webhook.call('complete', request, { deadlineMs: 10_000, assertion })).rejects.toMatchObject({
+    ...{ code: 'content_blocked', message: 'No addresses.' },
+  });
+  await eventually(() =>
+    expect(refusedEntries(harness, tenantId)).toMatchObject([
+      {
+        ...{ code: 'content_blocked', channel: 'telegram', dialect: null, client: null, model: 'small' },
+        ...{ agent_id: agent.id, user_id: 'ann', api_key_id: null, count: 1 },
+        details: [{ session_id: 'with-ann', guardrails: [{ name: 'pii', outcome: 'blocked' }] }],
+      },
+    ]),
+  );
+  expect(provider.received).toEqual([]);
 });

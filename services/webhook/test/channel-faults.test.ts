@@ -110,6 +110,16 @@ describe('a message', () => {
     expect(asked).toHaveLength(1);
   });
 
+  it('blocked by a guardrail is answered by its message, and not asked again', async () => {
+    webhooks.chat.prepare('blocked', new AppError('content_blocked', 'No addresses.'));
+    await write(webhooks, channel, written('blocked'));
+    expect(await replies(1)).toEqual(['No addresses.']);
+    const asked = webhooks.chat.runs.filter(({ delegation }) => delegation?.tenantId === tenant.id);
+    expect(asked).toHaveLength(1);
+    const incoming = "select status from webhook.channel_messages where tenant_id = $1 and direction = 'in'";
+    expect(await webhooks.rows(incoming, [tenant.id])).toEqual([{ status: 'answered' }]);
+  });
+
   it('adds no job to the one that waits through an outage, and is answered after it', async () => {
     const outage = new AppError('service_unavailable', 'Try again.');
     webhooks.chat.prepare('through an outage', outage, outage, outage);

@@ -70,11 +70,11 @@ export function createCompletions(shell: Shell, options: CompletionsOptions) {
     onBlocked: ({ tenantId, selected: { agent } }, { guardrail, on }) =>
       alerts.guardrailBlocked({ tenantId, agentId: agent?.id ?? null, guardrail, on }),
   });
-  const turns = { ...options.turns, stages, log, bodyBudget, guardrails };
+  const turns = { ...options.turns, stages, log, bodyBudget, guardrails, refusals };
   const completions = new CompletionCache({ app, instance, keyRing, log });
   return {
     rawHandlers: {
-      ...completionHandlers({ ...turns, silenceMs, refusals }),
+      ...completionHandlers({ ...turns, silenceMs }),
       ...countHandlers(turns),
       ...runContentHandlers({ app, keyRing, settings }),
     },

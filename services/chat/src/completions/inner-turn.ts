@@ -8,8 +8,12 @@ import type { ObjectAnswer } from '../providers/object-answer.ts';
 import { arrive, startTurn, type TurnDependencies } from '../turns/start-turn.ts';
 import { turnContext, type TurnContext } from '../turns/turn-stage.ts';
 import type { StoreAnswer } from '../runs/run.ts';
+import type { Catalogue } from '../catalogue/catalogue.ts';
+import { noteRefusal, type RefusalDependencies } from './refusal-handlers.ts';
 
 export interface InnerTurnDependencies extends TurnDependencies {
+  refusals: RefusalDependencies['refusals'];
+  catalogue: Catalogue;
   answers: AnswerBudget;
   bodyBudget: BodyBudget;
 }
@@ -52,7 +56,10 @@ export async function charged<Result>(
   }
 }
 
-/** One turn for another service: the same stages, limits, provider calls and record as for a client, without a key. */
+/**
+ * One turn for another service: the same stages, limits, provider calls and record as for a client, without a key. Among
+ * the refused requests are those refused by guardrails alone.
+ */
 export async function answerInside(
   dependencies: InnerTurnDependencies,
   { facts, parts, sent, share, store, ...turn }: InnerTurn,
@@ -66,6 +73,9 @@ export async function answerInside(
   const started = await arrive(dependencies, { tenantId, apiKeyId: null, settings }, (admission) => {
     const entrance = { ...turn, actor, ending, signal, dialect: dialects.chat, arrivedAt, admission };
     return startTurn(dependencies, turnContext(entrance, facts), { facts, parts, text: null, sent, share });
+  }).catch((error: unknown) => {
+    if (error === turn.guardrails?.refusal) noteBlocked(dependencies, { ...turn, facts }, error);
+    throw error;
   });
   let room: AnswerRoom | null = null;
   let answer = null as ObjectAnswer | null;
@@ -90,6 +100,24 @@ export async function answerInside(
   });
   if (answer === null) throw new Error('the turn has no answer');
   return answer;
+}
+
+function noteBlocked(
+  dependencies: RefusalDependencies,
+  turn: Pick<InnerTurn, 'facts' | 'settings' | 'target' | 'actor' | 'channel' | 'sessionId' | 'guardrails'>,
+  error: unknown,
+): void {
+  const { facts, settings, target, actor, channel, sessionId = null, guardrails = null } = turn;
+  const origin = {
+    ...{ tenant_id: actor.tenantId, user_id: actor.userId, api_key_id: null, session_id: sessionId },
+    ...{ request_id: actor.requestId, trace_id: actor.trace.traceId, channel, dialect: null, client: null },
+  };
+  const { operation, model } = facts;
+  noteRefusal(
+    dependencies,
+    { origin, facts: { operation, model, settings, target, guardrails, turn: null } },
+    error,
+  );
 }
 
 /** The channel of runs requested by memory. */

@@ -181,6 +181,8 @@ async function replyTextsFor(
     context.signal.throwIfAborted();
     const error = toAppError(caught);
     if (mayPass(error, context)) throw caught;
+    if (error.code === 'content_blocked')
+      return { status: 'answered', runId: null, replies: [...declined, error.message] };
     context.log.warn({ conversation_id: conversation.id, code: error.code }, 'failed to answer in a channel');
     const isLimit = error.status === 429;
     const isSaid = !isLimit || (await turns.mayRefuse(conversation));
