@@ -4,9 +4,9 @@ import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
 import { makeAgent, type ChatHarness } from './chat-harness.ts';
 import { guardedUser } from './guarding.ts';
-import { apis } from './guarded-apis.ts';
+import { apis, chatAnswer } from './guarded-apis.ts';
 import { refusedEntries } from './refused-entries.ts';
-import { ScriptedProvider } from './scripted-provider.ts';
+import { ScriptedProvider, whole } from './scripted-provider.ts';
 import { translatingHarness } from './translating-harness.ts';
 
 /** Refusals by guardrails: when they are decided, and where they are recorded. */
@@ -117,4 +117,28 @@ it('a blocked message of a channel is a refused request, with its channel and se
     ]),
   );
   expect(provider.received).toEqual([]);
+});
+
+it('a picture is refused by guardrails on its kind of text, and passes in an older message', async () => {
+  const picture = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
+  const shown = { role: 'user', content: [picture] };
+  const refusing = (...on: ('system' | 'user' | 'tool_result')[]) =>
+    guardedUser(harness, { on, action: 'mask', unreadable: 'block' });
+  const blocked = await ask({ messages: [shown] }, refusing('user'));
+  expect([blocked.status, await blocked.json()]).toMatchObject([
+    400,
+    { error: { code: 'content_blocked', param: 'messages[0].content[0].image_url.url' } },
+  ]);
+  const more = [
+    { role: 'assistant', content: 'A house.' },
+    { role: 'user', content: 'Thanks.' },
+  ];
+  for (const [messages, principal] of [
+    [[shown, ...more], refusing('user')],
+    [[shown], refusing('system', 'tool_result')],
+  ] as const) {
+    provider.answer(whole(chatAnswer));
+    expect((await ask({ messages }, principal)).status).toBe(200);
+    expect(provider.received).toHaveLength(1);
+  }
 });

@@ -3,7 +3,7 @@ import { indexOrEnd, openBrace, skipSpace } from '@gatehouse/kit/json-bytes';
 import { maxFrameChars, maxStreamTexts } from '../bounds.ts';
 import { dataOf, frameData } from '../wire/sse-frames.ts';
 import { FrameShape } from './frame-shape.ts';
-import { SourceText } from './source-text.ts';
+import { SourceText, type UnreadablePlace } from './source-text.ts';
 import { StreamText, type FrameString, type Segment } from './stream-text.ts';
 import type { ChannelHead, TextChannel } from './text-channel.ts';
 import type { TextChange } from './text-source.ts';
@@ -135,8 +135,7 @@ const maxShapeBytes = 16 * 1024;
 
 /** The texts of a frame. It leaves in the order of its stream, once everything in it is decided. */
 export class FrameTexts {
-  /** Paths of unreadable texts, such as sound. */
-  readonly unreadable: readonly string[];
+  readonly unreadable: readonly UnreadablePlace[];
   /** The texts ended by this frame. */
   readonly ends: readonly TextChannel[];
   readonly #frame: Buffer;

@@ -16,6 +16,9 @@ export interface ViewText {
   readonly isOlder: boolean;
 }
 
+/** A part of a document without a text here: a picture, a sound, a file, tokens or a tool of the provider. */
+export type UnreadablePlace = Pick<ViewText, 'kind' | 'param' | 'isOlder'>;
+
 /** A document, or the JSON in one of its strings. */
 export interface Document {
   json: Buffer;

@@ -251,13 +251,20 @@ describe('the texts of a request', () => {
 
   it('names what it can’t read', () => {
     const url = 'data:image/png;base64,iVBORw0KGgo=';
+    const unreadableIn = (dialect: Parameters<typeof viewOf>[0], body: Fields): string[] =>
+      viewOf(dialect, body).unreadable.map(
+        ({ kind, param, isOlder }) => `${kind} ${param}${isOlder ? ' older' : ''}`,
+      );
+    const picture = { type: 'image_url', image_url: { url } };
     expect(
-      viewOf('chat', {
+      unreadableIn('chat', {
         messages: [
+          { role: 'user', content: [picture] },
+          { role: 'assistant', content: 'A picture.' },
           {
             role: 'user',
             content: [
-              { type: 'image_url', image_url: { url } },
+              picture,
               { type: 'input_audio', input_audio: { data: 'UklGRg==', format: 'wav' } },
               {
                 type: 'file',
@@ -268,16 +275,24 @@ describe('the texts of a request', () => {
           },
         ],
         tools: [{ type: 'web_search' }],
-      }).unreadable,
+      }),
     ).toEqual([
-      'messages[0].content[0].image_url.url',
-      'messages[0].content[1].input_audio.data',
-      'messages[0].content[2].file.file_data',
-      'messages[0].content[3].file.file_id',
-      'tools[0]',
+      'user messages[0].content[0].image_url.url older',
+      'user messages[2].content[0].image_url.url',
+      'user messages[2].content[1].input_audio.data',
+      'user messages[2].content[2].file.file_data',
+      'user messages[2].content[3].file.file_id',
+      'system tools[0]',
     ]);
-    expect(viewOf('chat', { input: [[1, 2], [3]] }).unreadable).toEqual(['input[0]', 'input[1]']);
+    const content = [
+      { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } },
+    ];
+    const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content }] };
+    expect(unreadableIn('messages', { messages: [result] })).toEqual([
+      'tool_result messages[0].content[0].content[0].source.data',
+    ]);
+    expect(unreadableIn('chat', { input: [[1, 2], [3]] })).toEqual(['user input[0]', 'user input[1]']);
     const tools = [{ google_search: {} }, { functionDeclarations: [{ name: 'send' }] }];
-    expect(viewOf('gemini', { contents: [], tools }).unreadable).toEqual(['tools[0].googleSearch']);
+    expect(unreadableIn('gemini', { contents: [], tools })).toEqual(['system tools[0].googleSearch']);
   });
 });

@@ -6,7 +6,13 @@ import { parsedBytes } from '../bounds.ts';
 import { dataAddress, isTextFile } from '../file-types.ts';
 import { applyEdits, type Edit } from '../wire/json-edits.ts';
 import type { Pieces } from '../wire/pieces.ts';
-import { SourceText, type Coding, type Document, type ViewText } from './source-text.ts';
+import {
+  SourceText,
+  type Coding,
+  type Document,
+  type UnreadablePlace,
+  type ViewText,
+} from './source-text.ts';
 import { isSealed, TextPlace, type Reading, type TextRules } from './text-rules.ts';
 import { TextChannel } from './text-channel.ts';
 import type { TextChange } from './text-source.ts';
@@ -28,8 +34,7 @@ export interface EarlierChanges {
 /** All texts of a document, and the places in it that nothing here can read. */
 export class TextView {
   readonly texts: readonly SourceText[];
-  /** Paths of pictures, sounds, files, tokens and tools of the provider. */
-  readonly unreadable: readonly string[];
+  readonly unreadable: readonly UnreadablePlace[];
   /** Its objects. */
   readonly places: readonly TextPlace[];
   readonly #body: Buffer;
@@ -156,7 +161,7 @@ export function isWord(text: string): boolean {
 
 class TextReader {
   readonly texts: SourceText[] = [];
-  readonly unreadable: string[] = [];
+  readonly unreadable: UnreadablePlace[] = [];
   readonly repeats: Repeat[] = [];
   offsets: readonly Leaf[] = [];
   places: readonly TextPlace[] = [];
@@ -177,7 +182,7 @@ class TextReader {
     this.#older = new Set(olderOf(walk.elements, this.#rules));
     yield* this.#addAll({ json: body, outer: null }, walk.leaves);
     for (const place of walk.places)
-      if (this.#rules.isUnreadable(place)) this.unreadable.push(place.pathTo('', this.#rules));
+      if (this.#rules.isUnreadable(place)) this.unreadable.push(this.#placeOf({ place, member: '' }));
   }
 
   *#addAll(document: Document, leaves: readonly Leaf[]): Steps<void> {
@@ -205,7 +210,7 @@ class TextReader {
   #addString(document: Document, leaf: Leaf, reading: Reading): SourceText | null {
     if (reading === 'identity' || reading === 'repeat') return null;
     if (reading === 'data') {
-      this.unreadable.push(this.#pathOf(leaf));
+      this.unreadable.push(this.#placeOf(leaf));
       return null;
     }
     const value = decoded(document.json, leaf.from, leaf.until);
@@ -256,7 +261,7 @@ class TextReader {
     const bytes = isTextFile(typed, place.sign('filename') + place.sign('displayName'))
       ? Buffer.from(source.slice(begin.length), 'base64')
       : null;
-    if (bytes === null || !isUtf8(bytes)) this.unreadable.push(this.#pathOf(leaf));
+    if (bytes === null || !isUtf8(bytes)) this.unreadable.push(this.#placeOf(leaf));
     else this.#addText(document, leaf, { value: bytes.toString(), isFixed: false, coding: 'file' });
   }
 
@@ -281,17 +286,13 @@ class TextReader {
     leaf: Leaf,
     { value, isFixed, coding = 'string' }: Pick<ViewText, 'value' | 'isFixed'> & { coding?: Coding },
   ): SourceText {
-    const member = typeof leaf.member === 'string' ? leaf.member : '';
-    const { place } = leaf;
-    const kind = place.kindOf(member, this.#rules);
-    const isOlder = kind !== 'system' && place.element !== null && this.#older.has(place.element);
-    return new SourceText(document, leaf, {
-      ...{ kind, param: this.#pathOf(leaf), value, isFixed, isOlder, coding },
-    });
+    return new SourceText(document, leaf, { ...this.#placeOf(leaf), value, isFixed, coding });
   }
 
-  #pathOf({ place, member }: Leaf): string {
-    return place.pathTo(member, this.#rules);
+  #placeOf({ place, member }: Pick<Leaf, 'place' | 'member'>): UnreadablePlace {
+    const kind = place.kindOf(typeof member === 'string' ? member : '', this.#rules);
+    const isOlder = kind !== 'system' && place.element !== null && this.#older.has(place.element);
+    return { kind, param: place.pathTo(member, this.#rules), isOlder };
   }
 }
 

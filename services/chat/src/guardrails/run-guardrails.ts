@@ -1,4 +1,5 @@
 import { TextView, type ViewChange } from '@gatehouse/dialects/text-view/text-view';
+import type { UnreadablePlace } from '@gatehouse/dialects/text-view/source-text';
 import type { TextRules } from '@gatehouse/dialects/text-view/text-rules';
 import { changed } from '@gatehouse/dialects/text-view/text-source';
 import { monotonicMs } from '@gatehouse/kit/clock';
@@ -60,24 +61,23 @@ const argumentRules: TextRules = {
 /** Texts added by the gateway have no place in the request but the agent in it. */
 const agentParam = 'model';
 
-/** The guardrails of one run, with what they have found so far. */
 const nothing = {
   ...{ guardrails: [], applied: new Set<Guardrail>(), checks: new Map<GuardedText, TextChecks>() },
   onFinding: (): void => undefined,
 };
 
+/** The guardrails of one run, with what they have found so far. */
 export class RunGuardrails {
   readonly #options: RunGuardrailsOptions;
   readonly #results = new Map<string, GuardrailResult>();
   #refusal: AppError | null = null;
-
   /** Findings not reported yet; null once the run is admitted. */
   #unreported: Finding[] | null = [];
+
   constructor(options: RunGuardrailsOptions) {
     this.#options = options;
   }
 
-  /** Whether some guardrail may keep a text from a provider. */
   /** Refuses a run: its guardrails can't be applied. */
   static unavailable(refusal: AppError): RunGuardrails {
     const guardrails = new RunGuardrails(nothing);
@@ -85,6 +85,7 @@ export class RunGuardrails {
     return guardrails;
   }
 
+  /** Whether some guardrail may keep a text from a provider. */
   get isChanging(): boolean {
     return this.#options.guardrails.some(({ action }) => action !== 'flag');
   }
@@ -99,7 +100,6 @@ export class RunGuardrails {
     return this.#refusal;
   }
 
-  /** Throws the refusal, if there is one. */
   /** The limits have room for the run: reports what was found. Throws the refusal, if there is one. */
   admit(): void {
     for (const finding of this.#unreported ?? []) this.#options.onFinding(finding);
@@ -107,6 +107,7 @@ export class RunGuardrails {
     this.assertPassed();
   }
 
+  /** Throws the refusal, if there is one. */
   assertPassed(): void {
     if (this.#refusal !== null) throw this.#refusal;
   }
@@ -122,9 +123,8 @@ export class RunGuardrails {
   ): Steps<Buffer> {
     const view = yield* TextView.read(body, rules);
     const { blockedBy, changes, place } = yield* this.#judgeAll(view, isRepeat);
-    const [unreadable] = view.unreadable;
     if (blockedBy !== null) this.#refuse(blockedBy, param ?? place);
-    else if (unreadable !== undefined) this.#refuseUnreadable(param ?? unreadable);
+    else this.#refuseUnreadable(view.unreadable, param);
     if (this.#refusal !== null) return body;
     return changes.length === 0 ? body : view.rewritten(changes).whole;
   }
@@ -216,13 +216,17 @@ export class RunGuardrails {
     return made;
   }
 
-  #refuseUnreadable(param: string): void {
-    const guardrail = this.#options.guardrails.find(
-      ({ unreadable, on }) => unreadable === 'block' && on.some(isInput),
-    );
-    if (guardrail === undefined) return;
-    this.#noteOutcome(guardrail, guardrail.on.find(isInput) ?? 'user', 'blocked');
-    this.#refuse(guardrail, param);
+  /** Older places pass: a session goes on, as it does after an older match. */
+  #refuseUnreadable(places: readonly UnreadablePlace[], param: string | undefined): void {
+    const refusing = this.#options.guardrails.filter(({ unreadable }) => unreadable === 'block');
+    if (refusing.length === 0) return;
+    for (const { kind, isOlder, param: place } of places) {
+      const guardrail = isOlder ? undefined : refusing.find(({ on }) => on.includes(kind));
+      if (guardrail === undefined) continue;
+      this.#noteOutcome(guardrail, kind, 'blocked');
+      this.#refuse(guardrail, param ?? place);
+      return;
+    }
   }
 
   #refuse(guardrail: Guardrail, param: string): void {
@@ -235,8 +239,4 @@ export class RunGuardrails {
 
 function messageOf({ message }: Guardrail): string {
   return message ?? 'It has content that is not allowed here.';
-}
-
-function isInput(place: GuardedText): boolean {
-  return place === 'system' || place === 'user' || place === 'tool_result';
 }
