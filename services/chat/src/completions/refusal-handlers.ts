@@ -41,7 +41,7 @@ export interface RefusalDependencies {
   catalogue: Pick<Catalogue, 'entryOf'>;
 }
 
-/** Whom a request came from, and how. */
+/** The sender of a request, and its way in. */
 type RefusedOrigin = Pick<
   RefusedRequest,
   | 'tenant_id'
