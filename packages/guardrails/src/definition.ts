@@ -26,7 +26,7 @@ export interface PatternsDefinition {
 /** As much of a guardrail as decides about its matches. */
 export interface GuardrailDefinition {
   readonly check: PiiDefinition | SecretsDefinition | PatternsDefinition;
-  /** Texts to let pass: whole, in any case, or the end of addresses like `*@example.org`. */
+  /** Texts to let pass: whole, in any case; `*` stands for any text. */
   readonly except: readonly string[];
   /** With `answer`, texts are held until their end: patterns need no bound. */
   readonly hold: number | 'answer' | null;

@@ -1,26 +1,29 @@
+import { matchesPattern, parsePattern } from '@gatehouse/kit/name-pattern';
 import { plain } from './normalized-text.ts';
 
-/** Exceptions are no matches: whole, in any case. One like `*@example.org` is a match's end. */
+/** Exceptions are no matches: whole, in any case. In one like `*@example.org`, `*` stands for any text. */
 export class Exceptions {
   readonly #texts: ReadonlySet<string>;
-  readonly #ends: readonly string[];
+  readonly #patterns: readonly (readonly string[])[];
 
   constructor(except: readonly string[]) {
     const texts = except.map(folded).filter((text) => text !== '');
-    this.#texts = new Set(texts);
-    this.#ends = texts.filter((text) => text.startsWith('*@')).map((text) => text.slice(1));
+    const patterns = texts.map(parsePattern);
+    this.#texts = new Set(texts.filter((_, index) => patterns[index] === null));
+    this.#patterns = patterns.filter((pattern) => pattern !== null);
   }
 
   /** Whether this text is no match. */
   has(text: string): boolean {
     const match = folded(text);
-    return this.#texts.has(match) || this.#ends.some((end) => match.endsWith(end));
+    return this.#texts.has(match) || this.#patterns.some((pattern) => matchesPattern(pattern, match));
   }
 
   /** Whether a longer text may be no match. */
   mayHave(begin: string): boolean {
     const match = folded(begin);
-    return this.#ends.length > 0 || this.#texts.values().some((text) => text.startsWith(match));
+    const isBegun = ([head = '']: readonly string[]) => head.startsWith(match) || match.startsWith(head);
+    return this.#patterns.some(isBegun) || this.#texts.values().some((text) => text.startsWith(match));
   }
 }
 

@@ -106,6 +106,11 @@ describe('a scan for all checks of a run', () => {
     [{ words: ['acme', 'acme corp'], except: ['acme'] }, 'acme, acme corp', ['0 word acme corp']],
     [{ words: ['acme', 'acme corp'], except: ['acme corp'] }, 'acme, acme corp', ['0 word acme']],
     [{ patterns: { t: String.raw`T-\d+` }, except: ['T-1'] }, 'T-1 T-12', ['0 t T-12']],
+    [
+      { patterns: { t: String.raw`T-\d+` }, except: ['t-0*', '*9*8'] },
+      'T-01 T-10 T-198 T-89',
+      ['0 t T-10', '0 t T-89'],
+    ],
     [{ patterns: { a: '^a', z: 'z$' } }, 'a z a\na z\nz', ['0 a a', '0 z z']],
     [
       { words: ['Đỏ', '密码', 'straße'] },
