@@ -38,7 +38,9 @@ export function lastReports(steps: readonly ScannedPiece[]): TextMatch[] {
   for (const match of steps.flatMap(({ matches }) => matches)) {
     last.set(`${match.check},${match.type},${match.from}`, match);
   }
-  return [...last.values()].toSorted((a, b) => a.from - b.from || a.check - b.check || a.until - b.until);
+  return [...last.values()].toSorted(
+    (a, b) => a.from - b.from || a.check - b.check || a.until - b.until || (a.type < b.type ? -1 : 1),
+  );
 }
 
 /** The matches of a whole text. */
