@@ -22,7 +22,7 @@ export type SecretType = (typeof secretTypes)[number];
 export const maxPatterns = { items: 200, bytes: 32_768 } as const;
 
 const pii = {
-  types: setOf(z.enum(piiTypes)).min(1),
+  types: setOf(z.enum(piiTypes)).min(1).max(piiTypes.length),
   regions: setOf(z.string().regex(/^[A-Z]{2}$/, 'must be a country of ISO 3166-1, such as DE'))
     .max(32)
     .describe('Countries whose national telephone numbers are found; international ones are found anyway'),
@@ -31,6 +31,7 @@ const pii = {
 const secrets = {
   types: setOf(z.enum(secretTypes))
     .min(1)
+    .max(secretTypes.length)
     .describe('`assignment`, such as `password = …`, is found by its randomness, and only if named here'),
 };
 

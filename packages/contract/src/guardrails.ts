@@ -23,6 +23,7 @@ export const maxGuardrails = { ofTenant: 32, ofOwner: 8, askingOutside: 4 } as c
 
 const on = setOf(z.enum(guardedTexts))
   .min(1)
+  .max(guardedTexts.length)
   .describe(
     'The texts that are checked: `system` (also definitions of tools), `user` (all else that a client sends), `tool_result`, `answer`, `tool_call` (arguments). The last two are not checked yet, and refused. Default: the first three, for `moderation` and `model` without `system`',
   );

@@ -111,7 +111,9 @@ export const trace = z.strictObject({
         name: z.string(),
         on: z.enum(guardedTexts).describe('The kind of text that it checked'),
         outcome: z.enum(guardrailOutcomes),
-        types: z.record(z.string(), count).describe('Matches by their type, of the ten types with the most'),
+        types: z
+          .record(z.string(), count)
+          .describe('Matches by their type, of the eight types with the most'),
         duration_ms: count,
         cost_usd: usd,
       }),
