@@ -245,6 +245,9 @@ describe('the texts of a request', () => {
     const older = (list: readonly Fields[]): string[] =>
       viewOf('chat', { messages: list }).texts.flatMap(({ value, isOlder }) => (isOlder ? [value] : []));
     expect(older(messages)).toEqual(['older', 'answer']);
+    // A refused client often leaves its message before the next one.
+    const twice = [...messages, { role: 'tool', content: 'late' }, { role: 'user', content: 'next' }];
+    expect(older(twice)).toEqual(['older', 'answer', 'last']);
     // An answer to be continued is behind the client's last message.
     expect(older([...messages, { role: 'assistant', content: 'begun' }])).toEqual(['older', 'answer']);
   });

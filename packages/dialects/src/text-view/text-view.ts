@@ -166,7 +166,7 @@ class TextReader {
   offsets: readonly Leaf[] = [];
   places: readonly TextPlace[] = [];
   readonly #rules: TextRules;
-  #older: ReadonlySet<TextPlace> = new Set();
+  #older: ReturnType<typeof olderOf> = { all: new Set(), texts: new Set() };
 
   constructor(rules: TextRules) {
     this.#rules = rules;
@@ -179,7 +179,7 @@ class TextReader {
     for (const repeat of walk.repeats) this.repeats.push(repeat);
     this.offsets = walk.offsets;
     this.places = walk.places;
-    this.#older = new Set(olderOf(walk.elements, this.#rules));
+    this.#older = olderOf(walk.elements, this.#rules);
     yield* this.#addAll({ json: body, outer: null }, walk.leaves);
     for (const place of walk.places)
       if (this.#rules.isUnreadable(place)) this.unreadable.push(this.#placeOf({ place, member: '' }));
@@ -291,8 +291,13 @@ class TextReader {
 
   #placeOf({ place, member }: Pick<Leaf, 'place' | 'member'>): UnreadablePlace {
     const kind = place.kindOf(typeof member === 'string' ? member : '', this.#rules);
-    const isOlder = kind !== 'system' && place.element !== null && this.#older.has(place.element);
+    const isOlder = kind !== 'system' && this.#isOlder(place.element, kind === 'tool_result');
     return { kind, param: place.pathTo(member, this.#rules), isOlder };
+  }
+
+  #isOlder(element: TextPlace | null, isResult: boolean): boolean {
+    if (element === null) return false;
+    return this.#older.all.has(element) || (!isResult && this.#older.texts.has(element));
   }
 }
 
@@ -313,10 +318,13 @@ function isJson(value: string): boolean {
   }
 }
 
-/** The elements before the client's last message with its results of tools. */
-function olderOf(elements: readonly TextPlace[], rules: TextRules): TextPlace[] {
+/**
+ * The elements before the client's last message: those up to the last answer, and later ones with other texts than its
+ * results of tools.
+ */
+function olderOf(elements: readonly TextPlace[], rules: TextRules): Record<'all' | 'texts', Set<TextPlace>> {
   const isOfClient = (place: TextPlace): boolean => !rules.isOfModel(place);
-  const last = elements.findLastIndex(isOfClient);
-  const before = elements.slice(0, last + 1).findLastIndex((place) => !isOfClient(place));
-  return elements.slice(0, before + 1);
+  const last = Math.max(0, elements.findLastIndex(isOfClient));
+  const answered = 1 + elements.slice(0, last).findLastIndex((place) => !isOfClient(place));
+  return { all: new Set(elements.slice(0, answered)), texts: new Set(elements.slice(answered, last)) };
 }
