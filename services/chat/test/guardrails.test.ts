@@ -357,8 +357,25 @@ it('refuses runs with a check that cannot be applied, unless its guardrail is op
   ]);
   expect(provider.received).toEqual([]);
   provider.answer(whole(chatAnswer));
-  const passed = await ask('chat', body, guardedUser(harness, { check, on_error: 'open' }));
-  expect(passed.status).toBe(200);
+  const open = guardedUser(harness, { check, on_error: 'open' });
+  expect((await ask('chat', body, open)).status).toBe(200);
+  const [run] = await harness.endedRuns('tenant_id = $1', [open.tenantId]);
+  expect(run).toMatchObject({ guardrails: [{ name: 'webhook', on: 'user', outcome: 'error', types: {} }] });
+});
+
+it('blocks before it masks, then replaces the longer of overlapping matches', async () => {
+  const overlapping = (name: string, regex: string) => ({
+    check: { type: 'patterns' as const, patterns: [{ name, regex, case_sensitive: true }], words: [] },
+  });
+  const body = apis['chat']?.body('code ab-12-cd.') ?? {};
+  provider.answer(whole(chatAnswer));
+  const masks = [overlapping('Short', 'ab-12'), overlapping('Long', '12-cd')];
+  const masked = guardedUser(harness, ...masks.map((each) => ({ ...each, action: 'mask' as const })));
+  expect((await ask('chat', body, masked)).status).toBe(200);
+  expect(received()).toContain('code [SHORT].');
+  const one = { ...overlapping('Long', 'ab-12-c'), action: 'mask' as const };
+  const blocked = await ask('chat', body, guardedUser(harness, one, overlapping('Short', 'cd')));
+  expect(await blocked.json()).toMatchObject({ error: { code: 'content_blocked' } });
 });
 
 it('finds patterns and words of the tenant', async () => {

@@ -78,7 +78,7 @@ export function createCompletions(shell: Shell, options: CompletionsOptions) {
       ...countHandlers(turns),
       ...runContentHandlers({ app, keyRing, settings }),
     },
-    rpcs: { complete: complete({ ...turns, completions, signer }), embed: embed(turns) },
+    rpcs: { complete: complete({ ...turns, completions, signer }), embed: embed({ ...turns, signer }) },
     parts: [
       compiler,
       contents,

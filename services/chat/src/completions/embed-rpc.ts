@@ -1,6 +1,7 @@
 import { minuteMs } from '@gatehouse/kit/bounds';
 import { parseBody, readPart } from '@gatehouse/http/body';
 import { actorOf, type Rpc, type RpcContext } from '@gatehouse/grpc/rpc';
+import type { Signer } from '@gatehouse/identity/signer';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { EmbedRequest, EmbedResponse } from '@gatehouse/proto/chat/v1/chat';
@@ -10,10 +11,11 @@ import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
 import { guardedRequest } from './guarded-request.ts';
 import { groupsOfUser, type FindUser } from '../shared/acting-user.ts';
-import type { Actor } from '../shared/actor.ts';
+import { delegatedActor, type Actor } from '../shared/actor.ts';
 import type { Guardrails } from '../guardrails/guardrails.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
+import type { AgentResolver } from '../turns/find-target.ts';
 import { answerInside, charged, memoryChannel, type InnerTurnDependencies } from './inner-turn.ts';
 import { objectBytes } from '../bounds.ts';
 
@@ -22,6 +24,8 @@ export interface EmbedDependencies extends InnerTurnDependencies {
   settings: TenantSettingsClient;
   findUser: FindUser;
   guardrails: Guardrails;
+  agents: Pick<AgentResolver, 'resolve'>;
+  signer: Signer;
 }
 
 const maxTexts = 64;
@@ -42,10 +46,11 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
       // Memory also works for no user, and for users of earlier requests.
       const groups = await groupsOfUser(findUser, { ...tenantSettings, actingUsers: 'any' }, caller);
       const actor = { ...caller, groups };
+      const agentKey = await agentKeyOf(dependencies, tenantSettings, { actor, agentId });
       const body = Buffer.from(JSON.stringify({ model: model.id, input: texts }));
       // Without fallbacks: vectors of another model could not be compared with the stored ones.
       const target = forOnePayer(
-        { ...soleTarget(model, inTurn(dependencies)), agentId },
+        { ...soleTarget(model, inTurn(dependencies)), agentId, ...(agentKey !== undefined && { agentKey }) },
         { keys: tenantSettings.ownKeys, userId: actor.userId },
       );
       const answer = await charged(
@@ -71,6 +76,18 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
       return { model: answer.model.id, embeddings: vectors.map((values) => ({ values })) };
     },
   };
+}
+
+/** The key of an agent, by which policies and guardrails may select it; undefined for a tenant with none of them. */
+async function agentKeyOf(
+  { agents, signer }: EmbedDependencies,
+  { policies, guardrails }: TenantSettings,
+  { actor, agentId }: { actor: Actor; agentId: string },
+): Promise<string | undefined> {
+  if (policies === null && guardrails === null) return;
+  const { tenantId, userId } = actor;
+  const agent = await agents.resolve(delegatedActor(signer, { tenantId, agentId, userId }, actor), agentId);
+  return agent?.key;
 }
 
 /** The same model everywhere, so its vectors can be compared. Texts are no conversation. */

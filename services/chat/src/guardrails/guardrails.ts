@@ -64,10 +64,13 @@ export class Guardrails {
     const applied = compiled.filter((each) => each !== null);
     const checks = new Map<GuardedText, TextChecks>();
     for (const place of guardedTexts) {
-      const checking = applied.filter(({ guardrail }) => guardrail.on.includes(place));
-      if (checking.length > 0) checks.set(place, textChecks(checking));
+      if (!guardrails.some(({ on }) => on.includes(place))) continue;
+      checks.set(place, textChecks(applied.filter(({ guardrail }) => guardrail.on.includes(place))));
     }
-    return new RunGuardrails({ guardrails, checks, onFinding: (finding) => this.#count(run, finding) });
+    return new RunGuardrails({
+      ...{ guardrails, applied: new Set(applied.map(({ guardrail }) => guardrail)), checks },
+      onFinding: (finding) => this.#count(run, finding),
+    });
   }
 
   /** Null for one of another kind of check, and for an open one without a compiled check. */

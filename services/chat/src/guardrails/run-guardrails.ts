@@ -9,7 +9,7 @@ import type { GuardrailOutcome } from '@gatehouse/contract/guardrail-results';
 import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
 import type { GuardrailResult } from '../runs/run.ts';
 import type { Guardrail } from '../policies/guardrail.ts';
-import { isApplied, type CheckMatch, type TextChecks } from './text-checks.ts';
+import type { CheckMatch, TextChecks } from './text-checks.ts';
 import { verdictOf, type JudgedText, type TextVerdict } from './text-verdict.ts';
 
 /** The header with the name of the guardrail behind a refusal. */
@@ -37,7 +37,9 @@ export interface Finding {
 
 export interface RunGuardrailsOptions {
   guardrails: readonly Guardrail[];
-  /** Those of the guardrails on each kind of text; absent without any. */
+  /** Those with a check that works: texts pass the others, which are open. */
+  applied: ReadonlySet<Guardrail>;
+  /** The checks of each kind of text; absent where no guardrail is on it. */
   checks: ReadonlyMap<GuardedText, TextChecks>;
   onFinding: (finding: Finding) => void;
 }
@@ -210,7 +212,7 @@ export class RunGuardrails {
     const known = this.#results.get(key);
     if (known !== undefined) return known;
     const { name } = guardrail;
-    const outcome = isApplied(guardrail) ? 'passed' : 'error';
+    const outcome = this.#options.applied.has(guardrail) ? 'passed' : 'error';
     const made: GuardrailResult = { name, on, outcome, types: {}, durationMs: 0, costPico: 0n };
     this.#results.set(key, made);
     return made;

@@ -27,6 +27,7 @@ export function textChecks(guardrails: readonly CheckedGuardrail[]): TextChecks 
   const checks = guardrails.map(({ check }) => check);
   return {
     *matchesIn(text) {
+      if (checks.length === 0) return [];
       const scan = new TextScan(checks);
       const matches = new Map<string, TextMatch>();
       const pieces = [yield* scan.push(text), yield* scan.end()];
