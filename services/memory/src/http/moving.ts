@@ -14,6 +14,7 @@ import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Logger } from '@gatehouse/kit/log';
+import { RecentMap } from '@gatehouse/kit/recent-map';
 import type { UserIdLookup } from '@gatehouse/shell/user-id-lookup';
 import type { Splitter } from '../documents/splitter.ts';
 import type { ImportSweep } from '../moving/import-sweep.ts';
@@ -191,11 +192,11 @@ async function* recordsOf(
   principal: ReturnType<typeof tenantOf>,
   findUserId: (name: string) => Promise<string>,
 ): AsyncGenerator<NumberedRecord, void> {
-  // Lines of an export are in the order of users.
-  let last: { name: string; id: string } | null = null;
+  const users = new RecentMap<{ id: string }>(1_000);
   const userIdOf = async (name: string): Promise<string> => {
-    last = last?.name === name ? last : { name, id: await findUserId(name) };
-    return last.id;
+    const user = users.get(name) ?? { id: await findUserId(name) };
+    users.set(name, user);
+    return user.id;
   };
   for await (const line of lines) yield await readRecord(line, principal, userIdOf);
 }
