@@ -25,11 +25,13 @@ export function licenceOf({ licenses = [] }: Component): string {
   return texts.join(' AND ');
 }
 
-/** Whether an SPDX expression of alternatives (`OR`) or of parts (`AND`), without both, is allowed. */
+/** Whether an SPDX expression, in any case, of alternatives (`OR`) or of parts (`AND`), without both, is allowed. */
 export function isAllowed(expression: string): boolean {
-  const parts = expression.replace(/^\((.*)\)$/, '$1').split(/ (OR|AND) /);
+  const parts = expression.replace(/^\((.*)\)$/, '$1').split(/ (or|and) /i);
   const names = parts.filter((_, index) => index % 2 === 0);
-  const operators = new Set(parts.filter((_, index) => index % 2 === 1));
+  const operators = new Set(
+    parts.filter((_, index) => index % 2 === 1).map((operator) => operator.toUpperCase()),
+  );
   if (operators.size > 1) return false;
   return operators.has('OR')
     ? names.some((name) => allowed.has(name))
