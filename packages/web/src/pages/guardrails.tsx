@@ -35,7 +35,7 @@ function GuardrailList({ path }: { path: GuardrailPath }) {
           caption="Guardrails"
           columns={(reload) => columnsOf(path, reload)}
           keyOf={({ id }) => id}
-          empty="There is no guardrail yet. Create one to check what goes to models and comes from them."
+          empty="There is no guardrail yet. Create one to check what goes to models."
         />
       )}
     </Creation>

@@ -28,7 +28,7 @@ describe('the fields of a guardrail', () => {
   it.each<[string, Partial<GuardrailDraft>, object]>([
     ['nothing', {}, {}],
     ['its action', { action: 'flag' }, { action: 'flag' }],
-    ['its texts', { on: ['user', 'answer'] }, { on: ['user', 'answer'] }],
+    ['its texts', { on: ['tool_result'] }, { on: ['tool_result'] }],
     ['a member of its check', { language: 'de' }, { check: { type: 'presidio', language: 'de' } }],
     ['its token', { token: 'new' }, { check: { type: 'presidio', auth: { type: 'bearer', token: 'new' } } }],
     ['its credentials away', { login: 'none' }, { check: { type: 'presidio', auth: { type: 'none' } } }],

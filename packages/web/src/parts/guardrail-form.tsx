@@ -15,7 +15,6 @@ import {
 } from './guardrail-draft.ts';
 import { SelectFields } from './select-fields.tsx';
 import { useFields } from './use-fields.ts';
-import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
 
 /** The guardrails of a tenant, or those of the owner. */
 export type GuardrailPath = '/v1/guardrails' | '/internal/v1/owner/guardrails';
@@ -87,15 +86,16 @@ function GuardrailFields({ fields, isOwner, isStored }: GuardrailFieldsProps) {
       />
       <Choice label="Check" {...field('type')} param="check" options={checkTypes} />
       <CheckFields {...fields} isStored={isStored} />
-      <Choice label="Action" {...field('action')} options={actions} />
+      <Choice label="Action" {...field('action')} options={{ block, mask, flag }} />
       <BehaviourFields fields={fields} />
       <SelectFields field={field} isOwner={isOwner} />
     </>
   );
 }
 
-// The keys of the record.
-const texts = Object.entries(guarded) as [GuardedText, string][];
+// Of answers and substitution, nothing is checked or done yet.
+const texts = (['system', 'user', 'tool_result'] as const).map((text) => [text, guarded[text]] as const);
+const { block, mask, flag } = actions;
 const outside = new Set(['moderation', 'model', 'presidio', 'webhook']);
 
 function BehaviourFields({ fields: { field, values } }: Pick<GuardrailFieldsProps, 'fields'>) {
