@@ -82,10 +82,11 @@ describe('a file', () => {
     const tenantId = newId();
     const slow = [await slowUpload(harness, { tenantId }), await slowUpload(harness, { tenantId })];
     await eventually(async () =>
-      expect(await refusal(uploaded(sdk({ tenantId }), linesOf([{ id: 'a' }])))).toMatchObject({
-        ...{ status: 429, code: 'rate_limit_exceeded' },
-      }),
+      expect(await harness.rows('select from chat.files where tenant_id = $1', [tenantId])).toHaveLength(2),
     );
+    expect(await refusal(uploaded(sdk({ tenantId }), linesOf([{ id: 'a' }])))).toMatchObject({
+      ...{ status: 429, code: 'rate_limit_exceeded' },
+    });
     expect((await uploaded(sdk({ tenantId: newId() }), linesOf([{ id: 'a' }]))).object).toBe('file');
     for (const { finish } of slow) finish();
     for (const { answer } of slow) expect((await answer).status).toBe(200);
