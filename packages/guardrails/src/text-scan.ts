@@ -62,6 +62,7 @@ export class TextScan {
   readonly #checks: readonly ScannedCheck[];
   readonly #walks = new Map<Shape, ShapeWalk>();
   readonly #hasExceptions: boolean;
+  #cleared = 0;
   /** The text in memory, in the form in which it is read: for shapes with their context, and for exceptions. */
   #window = { text: '', base: 0 };
 
@@ -128,7 +129,10 @@ export class TextScan {
     const undecided = isEnd ? Infinity : yield* this.#undecided();
     for (const check of this.#checks) if (!check.coverage.isEmpty) this.#noteOldest(check);
     const held = Math.min(undecided, yield* this.#firstException());
-    const cleared = held === Infinity ? length : Math.min(this.#normalized.startOf(held), length);
+    // Half of a character, to which the one before may belong, takes nothing back.
+    const cleared =
+      held === Infinity ? length : Math.max(this.#cleared, Math.min(this.#normalized.startOf(held), length));
+    this.#cleared = cleared;
     for (const [check, state] of this.#checks.entries()) {
       const note = (match: Omit<TextMatch, 'check' | 'type'> & { type: number }): void => {
         const { type, from, until } = match;
