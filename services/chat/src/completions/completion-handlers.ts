@@ -18,7 +18,8 @@ import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import { arrive, startTurn, type TurnDependencies } from '../turns/start-turn.ts';
 import type { Turn } from '../turns/turn.ts';
 import type { RefusedRequests } from '@gatehouse/events/refused-requests';
-import { noteRefusal, notingModel, originOf, type RequestedFacts } from './refusal-handlers.ts';
+import { notingModel, originOf } from './refusal-handlers.ts';
+import { noteRefusal, type RequestedFacts } from './refusals.ts';
 
 export interface CompletionDependencies extends TurnDependencies, ReaderDependencies {
   settings: TenantSettingsClient;

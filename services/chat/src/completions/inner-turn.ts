@@ -9,7 +9,7 @@ import { arrive, startTurn, type TurnDependencies } from '../turns/start-turn.ts
 import { turnContext, type TurnContext } from '../turns/turn-stage.ts';
 import type { StoreAnswer } from '../runs/run.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
-import { noteRefusal, type RefusalDependencies } from './refusal-handlers.ts';
+import { noteRefusal, type RefusalDependencies } from './refusals.ts';
 
 export interface InnerTurnDependencies extends TurnDependencies {
   refusals: RefusalDependencies['refusals'];
