@@ -60,7 +60,8 @@ const request: TextRules = {
   },
   isOfModel: (place) => place.sign('role') === 'assistant',
   isSigned: (place) => place.sign('type') === 'thinking' && isSealed(place.sign('signature')),
-  passesSigned: true,
+  isSignedText: (place, member) =>
+    member === 'thinking' && place.isPartOfModel('content', request) && request.isSigned(place),
   unsigned: '""',
   unrepeated: 'null',
   isUnreadable,
@@ -77,7 +78,7 @@ const answer: TextRules = {
     const type = place.sign('type');
     return /tool_result$/.test(type) ? 'tool_result' : type === 'tool_use' ? 'tool_call' : null;
   },
-  passesSigned: false,
+  isSignedText: () => false,
   isUnreadable: () => false,
 };
 

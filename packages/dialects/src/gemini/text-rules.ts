@@ -64,7 +64,8 @@ const request: TextRules = {
   },
   isOfModel: (place) => place.sign('role') === 'model',
   isSigned: (place) => place.sign('thought') === 'true' && isSealed(place.sign('thoughtSignature')),
-  passesSigned: true,
+  isSignedText: (place, member) =>
+    member === 'text' && place.isPartOfModel('parts', request) && request.isSigned(place),
   unsigned: '""',
   unrepeated: 'null',
   isUnreadable,
@@ -108,7 +109,7 @@ const answer: TextRules = {
     ],
   ]),
   kindOf: ({ name }) => (name === 'functionCall' ? 'tool_call' : results.has(name) ? 'tool_result' : null),
-  passesSigned: false,
+  isSignedText: () => false,
   isUnreadable: () => false,
 };
 

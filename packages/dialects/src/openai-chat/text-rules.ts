@@ -58,7 +58,7 @@ const request: TextRules = {
   isOfModel: (place) => place.sign('role') === 'assistant',
   isSigned: (place) => isSealed(place.sign('signature')) && thoughts.has(place.sign('type')),
   // No reader of this API's form is known to verify it: the text would be a way around the checks.
-  passesSigned: false,
+  isSignedText: () => false,
   unsigned: 'null',
   unrepeated: 'null',
   isUnreadable,

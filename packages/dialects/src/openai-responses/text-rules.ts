@@ -75,7 +75,14 @@ const request: TextRules = {
     return place.sign('role') === 'assistant' || (type !== '' && !clientItems.test(type));
   },
   isSigned: (place) => place.sign('type') === 'reasoning' && isSealed(place.sign('encrypted_content')),
-  passesSigned: true,
+  isSignedText: ({ element, parent, root }, member) =>
+    member === 'text' &&
+    parent?.isList === true &&
+    (parent.name === 'summary' || parent.name === 'content') &&
+    parent.parent === element &&
+    element?.isElementOf(root, 'input') === true &&
+    element.sign('role') === '' &&
+    request.isSigned(element),
   unsigned: 'null',
   unrepeated: '[]',
   isUnreadable,
@@ -114,7 +121,7 @@ const answer: TextRules = {
     if (type.endsWith('_call') && resultMembers.has(member)) return 'tool_result';
     return isCall({ type }) ? 'tool_call' : null;
   },
-  passesSigned: false,
+  isSignedText: () => false,
   isUnreadable: () => false,
 };
 

@@ -50,8 +50,11 @@ export interface TextRules {
   isOfModel(place: TextPlace): boolean;
   /** Whether a place has reasoning with a signature. */
   isSigned(place: TextPlace): boolean;
-  /** Whether its texts are not read: they come back to the maker of the model, which wrote them and verifies the signature. */
-  passesSigned: boolean;
+  /**
+   * Whether a member's text is not read: signed reasoning that comes back to the maker of the model, which wrote it and
+   * verifies the signature. No member beside it and no place around it passes with it.
+   */
+  isSignedText(place: TextPlace, member: string): boolean;
   /** The value of a signature once its text changes, as JSON. */
   unsigned: 'null' | '""';
   /** The value of a repetition once its text changes, as JSON. */
@@ -132,7 +135,6 @@ export class TextPlace {
   #path: Path | undefined;
   #key: string | undefined;
   #kind: TextKind | undefined;
-  #isSigned: boolean | undefined;
 
   constructor(
     parent: TextPlace | null,
@@ -213,9 +215,16 @@ export class TextPlace {
     return this.parent?.isList === true;
   }
 
-  isSignedBy(rules: TextRules): boolean {
-    this.#isSigned ??= rules.isSigned(this) || this.parent?.isSignedBy(rules) === true;
-    return this.#isSigned;
+  /** Whether it is an element of a list that is a member of `around`. */
+  isElementOf(around: TextPlace | null, name: string): boolean {
+    const { parent } = this;
+    return parent?.isList === true && parent.name === name && parent.parent === around;
+  }
+
+  /** Whether it is a part of what the model said: an element of a list in an element of the conversation. */
+  isPartOfModel(name: string, { list, isOfModel }: Pick<TextRules, 'list' | 'isOfModel'>): boolean {
+    const { element } = this;
+    return element?.isElementOf(this.root, list) === true && isOfModel(element) && this.isElementOf(element, name);
   }
 
   /**

@@ -196,9 +196,9 @@ class TextReader {
   /** Returns the JSON in a string, which is still to be read; null without one. */
   #add(document: Document, leaf: Leaf): SourceText | null {
     const { json } = document;
-    const { place, from, until, type } = leaf;
+    const { place, member, from, until, type } = leaf;
     if (type === 'string')
-      return this.#rules.passesSigned && place.isSignedBy(this.#rules)
+      return typeof member === 'string' && this.#rules.isSignedText(place, member)
         ? null
         : this.#addString(document, leaf, this.#readingOf(leaf));
     const isName = type === 'name';

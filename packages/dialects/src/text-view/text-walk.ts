@@ -38,9 +38,10 @@ const passedInStep = 8_192;
 
 /** Beginnings of strings that decide how others are read: so much of them, and the members that have them. */
 const signBytes = 256;
+const signatures: ReadonlySet<string> = new Set(['signature', 'encrypted_content', 'thoughtSignature']);
 const signs: ReadonlySet<string> = new Set([
   ...['type', 'role', 'media_type', 'mimeType', 'filename', 'displayName', 'thought'],
-  ...['signature', 'encrypted_content', 'thoughtSignature', 'server_label'],
+  ...[...signatures, 'server_label'],
   ...['index', 'output_index', 'content_index', 'summary_index', 'command_index', 'partIndex'],
   ...['finish_reason', 'finishReason'],
 ]);
@@ -139,7 +140,8 @@ export class TextWalk {
     const { index, name } = this.#next();
     // A byte out of place in JSON is passed, too.
     this.#at = Math.max(until, at + 1);
-    this.#note(name, at, until);
+    // Without quotes it is no signature, though a word such as null looks like one.
+    this.#note(name, at, signatures.has(name) ? at : until);
     const place = this.#place;
     if ((this.#json[at] ?? 0) > nine) return;
     if (this.#offsetNames?.has(name) === true && place.reading === null)

@@ -57,7 +57,7 @@ const [toolsBegin, toolsEnd] = [Buffer.from('{"tools":['), Buffer.from(']}')];
 const argumentRules: TextRules = {
   ...{ list: '', kind: 'tool_call', members: { arguments: 'values' }, names: new Set() },
   ...{ kindOf: () => null, isOfModel: () => false, isSigned: () => false, isUnreadable: () => false },
-  ...{ passesSigned: false, unsigned: 'null', unrepeated: 'null' },
+  ...{ isSignedText: () => false, unsigned: 'null', unrepeated: 'null' },
 };
 
 /** Texts added by the gateway have no place in the request but the agent in it. */
