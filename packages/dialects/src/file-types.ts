@@ -17,7 +17,7 @@ export const fileTypes: Readonly<Record<string, string>> = {
   ...{ js: 'text/javascript', log: 'text/plain' },
 };
 
-const unknownType = 'application/octet-stream';
+export const unknownType = 'application/octet-stream';
 
 /** Other names of types, which the APIs of models refuse. */
 const aliases: Readonly<Record<string, string>> = {
@@ -59,10 +59,46 @@ export function typeByName(name: string): string | undefined {
   return Object.hasOwn(fileTypes, known) ? fileTypes[known] : undefined;
 }
 
-/** The beginning of a `data:` address in Base64 (RFC 2397), and the type in it, which may have parameters; null for other texts. */
-export function dataAddress(text: string): { begin: string; type: string } | null {
-  const [begin, type = ''] = /^data:([^,]*?);base64,/i.exec(text.slice(0, maxTypeChars)) ?? [];
-  return begin === undefined ? null : { begin, type };
+/** The beginning of a `data:` address (RFC 2397), before its data. */
+interface DataAddress {
+  begin: string;
+  /** May have parameters. */
+  type: string;
+  /** Else the data are percent-encoded. */
+  isBase64: boolean;
+}
+
+/** The beginning of a text as a `data:` address; null for other texts, and for a beginning of more than `maxChars`. */
+export function dataAddress(text: string, maxChars = maxTypeChars): DataAddress | null {
+  const [begin, head = ''] = /^\s*data:([^,]*),/i.exec(text.slice(0, maxChars)) ?? [];
+  if (begin === undefined) return null;
+  const type = head.replace(/;\s*base64\s*$/i, '');
+  return { begin, type, isBase64: type.length < head.length };
+}
+
+const percent = 0x25;
+
+/** The bytes of percent-encoded data; signs without two digits stay (https://url.spec.whatwg.org/#percent-decode). */
+export function percentDecoded(text: string): Buffer {
+  const source = Buffer.from(text);
+  let length = 0;
+  for (let at = 0; at < source.length; length += 1) {
+    const digits = source[at] === percent ? source.toString('latin1', at + 1, at + 3) : '';
+    const isEscape = /^[\da-f]{2}$/i.test(digits);
+    source[length] = isEscape ? Number.parseInt(digits, 16) : (source[at] ?? 0);
+    at += isEscape ? 3 : 1;
+  }
+  return source.subarray(0, length);
+}
+
+/** The charset in a media type, in lower case; undefined without one. */
+export function charsetOf(type: string): string | undefined {
+  return type
+    .split(';')
+    .map((part) => part.trim().toLowerCase())
+    .find((each) => each.startsWith('charset='))
+    ?.slice('charset='.length)
+    .replaceAll('"', '');
 }
 
 /** A media type by its usual name, without parameters. */

@@ -36,7 +36,7 @@ const request: TextRules = {
     file_id: ({ memberName }) => (/^citations?$/.test(memberName) ? 'word' : 'data'),
     input: 'values',
     data: dataReading,
-    url: (around) => (around.sign('type') === 'url' ? 'data' : 'text'),
+    url: (around) => (around.signs('type').includes('url') ? 'file' : 'text'),
     authorization_token: ({ memberName }) => (memberName === 'mcp_servers' ? 'identity' : 'text'),
     metadata: atRoot('identity'),
     user_profile_id: atRoot('identity'),
@@ -83,14 +83,8 @@ const answer: TextRules = {
 };
 
 function dataReading(around: TextPlace): Reading {
-  switch (around.sign('type')) {
-    case 'base64':
-      return 'file';
-    case 'redacted_thinking':
-      return 'sealed';
-    default:
-      return 'text';
-  }
+  if (around.signs('type').includes('base64')) return 'file';
+  return around.sign('type') === 'redacted_thinking' ? 'sealed' : 'text';
 }
 
 /** Tools of clients: with a schema, or known to the model by their type. */

@@ -22,10 +22,10 @@ const request: TextRules = {
     ...reads('fixed', ['name', 'namespace', 'definition']),
     ...reads('schema', ['parameters', 'schema']),
     ...reads('sealed', ['signature', 'encrypted_content']),
-    ...reads('data', ['image_url', 'file_id', 'file_url', 'video_url', 'audio_url']),
+    ...reads('file', ['image_url', 'file_data', 'file_url', 'video_url', 'audio_url']),
+    file_id: 'data',
     arguments: 'json',
-    file_data: 'file',
-    url: ({ name }) => (addresses.has(name) ? 'data' : 'text'),
+    url: ({ name }) => (addresses.has(name) ? 'file' : 'text'),
     data: (around) =>
       around.name === 'input_audio' ? 'data' : around.sign('type').endsWith('.encrypted') ? 'sealed' : 'text',
     id: ({ name }) => (name === 'audio' ? 'data' : 'word'),
@@ -85,7 +85,7 @@ const answer: TextRules = {
   isUnreadable: () => false,
 };
 
-const addresses: ReadonlySet<string> = new Set(['image_url', 'video_url', 'audio_url']);
+const addresses: ReadonlySet<string> = new Set(['image_url', 'file_url', 'video_url', 'audio_url']);
 
 const systemMembers: ReadonlySet<string> = new Set(['tools', 'functions', 'instructions']);
 

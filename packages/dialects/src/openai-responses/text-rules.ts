@@ -33,14 +33,13 @@ const request: TextRules = {
     ...reads('fixed', ['name', 'namespace', 'server_label', 'definition', 'server_url', 'allowed_tools']),
     ...reads('schema', ['parameters', 'schema', 'input_schema']),
     ...reads('sealed', ['encrypted_content']),
-    ...reads('data', ['image_url', 'file_url']),
+    ...reads('file', ['image_url', 'file_data', 'file_url']),
     arguments: 'json',
-    file_data: 'file',
     // Citations and results of a search name a file beside its text.
     file_id: ({ memberName }) => (citing.has(memberName) ? 'word' : 'data'),
     data: ({ name }) => (name === 'input_audio' ? 'data' : 'text'),
     // A picture of the code interpreter.
-    url: (around) => (around.sign('type') === 'image' ? 'data' : 'text'),
+    url: (around) => (around.sign('type') === 'image' ? 'file' : 'text'),
     result: (around) => (around.sign('type') === 'image_generation_call' ? 'data' : 'text'),
     summary: ({ name, owner }) => (name === 'reasoning' && owner?.isRoot === true ? 'word' : 'text'),
     authorization: serverAccess,

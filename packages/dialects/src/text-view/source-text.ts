@@ -1,5 +1,5 @@
-import { dataAddress } from '../file-types.ts';
 import type { Edit } from '../wire/json-edits.ts';
+import { sourceWithText } from './file-texts.ts';
 import { TextPlace, type TextKind } from './text-rules.ts';
 import { changed, sourceEdits, type TextChange } from './text-source.ts';
 import { decoded, type Leaf } from './text-walk.ts';
@@ -120,7 +120,6 @@ export class SourceText implements ViewText {
   }
 
   #encoded(text: string): string {
-    const source = decoded(this.#json, this.#leaf.from, this.#leaf.until);
-    return (dataAddress(source)?.begin ?? '') + Buffer.from(text).toString('base64');
+    return sourceWithText(decoded(this.#json, this.#leaf.from, this.#leaf.until), text);
   }
 }

@@ -8,8 +8,8 @@ export type TextKind = 'system' | 'user' | 'tool_result' | 'answer' | 'tool_call
  * - `word`: a word of the API or an id. Read like `fixed` unless it has the form of one.
  * - `identity`: not at all, with everything inside: it identifies somebody or gives access, and no model gets it.
  * - `sealed`: not at all if it has the form of encrypted content or a signature, else like `fixed`.
- * - `data`: unreadable: a picture, sound, file, or an address or id of one.
- * - `file`: a file in base64: as text if its type is one of texts, else unreadable.
+ * - `data`: unreadable: a picture, sound, file, or an id of one.
+ * - `file`: a file in base64 or in its address: as text if its type is one of texts, else unreadable.
  * - `values`: JSON of a tool: its strings and numbers are texts, its names fixed.
  * - `json`: the same in a string; `text` if it is no JSON.
  * - `repeat`: not at all, with everything inside: it repeats the texts beside it, and is left out once one of them changes.
@@ -131,7 +131,7 @@ export class TextPlace {
   hasNumbers = false;
   /** The element of the conversation around it. */
   element: TextPlace | null;
-  readonly #signs = new Map<string, string>();
+  readonly #signs = new Map<string, string[]>();
   #path: Path | undefined;
   #key: string | undefined;
   #kind: TextKind | undefined;
@@ -159,14 +159,22 @@ export class TextPlace {
     return parent?.isList === true ? parent.owner : parent;
   }
 
-  /** Notes the beginning of a string by which others are read. Two of one name count as an unknown one. */
-  note(name: string, beginning: string): void {
-    this.#signs.set(name, this.#signs.has(name) ? '' : beginning);
+  /** Notes a part of a string by which others are read. */
+  note(name: string, part: string): void {
+    const noted = this.#signs.get(name);
+    if (noted === undefined) this.#signs.set(name, [part]);
+    else noted.push(part);
   }
 
-  /** The beginning of a noted string; empty without one. */
+  /** The noted part of a string; empty without one, and for two of the name: each reader chooses another one. */
   sign(name: string): string {
-    return this.#signs.get(name) ?? '';
+    const [part = '', ...others] = this.signs(name);
+    return others.length === 0 ? part : '';
+  }
+
+  /** All noted ones of a name. */
+  signs(name: string): readonly string[] {
+    return this.#signs.get(name) ?? [];
   }
 
   /** The document, an object. */
@@ -224,7 +232,9 @@ export class TextPlace {
   /** Whether it is a part of what the model said: an element of a list in an element of the conversation. */
   isPartOfModel(name: string, { list, isOfModel }: Pick<TextRules, 'list' | 'isOfModel'>): boolean {
     const { element } = this;
-    return element?.isElementOf(this.root, list) === true && isOfModel(element) && this.isElementOf(element, name);
+    return (
+      element?.isElementOf(this.root, list) === true && isOfModel(element) && this.isElementOf(element, name)
+    );
   }
 
   /**

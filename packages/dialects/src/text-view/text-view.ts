@@ -1,11 +1,10 @@
-import { isUtf8 } from 'node:buffer';
 import { openBrace } from '@gatehouse/kit/json-bytes';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { JsonScan, parsedAtOnce } from '@gatehouse/kit/json-scan';
 import { parsedBytes } from '../bounds.ts';
-import { dataAddress, isTextFile } from '../file-types.ts';
 import { applyEdits, type Edit } from '../wire/json-edits.ts';
 import type { Pieces } from '../wire/pieces.ts';
+import { textsOfFile } from './file-texts.ts';
 import {
   SourceText,
   type Coding,
@@ -252,17 +251,15 @@ class TextReader {
     return owner === null ? 'text' : readingOf(owner, name, this.#rules);
   }
 
-  /** A file in base64 is a text if its type is one of texts, and its bytes are in UTF-8. */
   #addFile(document: Document, leaf: Leaf, source: string): void {
-    const begin = dataAddress(source)?.begin ?? '';
     const { place } = leaf;
-    const stated = place.sign('media_type') + place.sign('mimeType');
-    const typed = begin === '' && stated !== '' ? `data:${stated};base64,${source}` : source;
-    const bytes = isTextFile(typed, place.sign('filename') + place.sign('displayName'))
-      ? Buffer.from(source.slice(begin.length), 'base64')
-      : null;
-    if (bytes === null || !isUtf8(bytes)) this.unreadable.push(this.#placeOf(leaf));
-    else this.#addText(document, leaf, { value: bytes.toString(), isFixed: false, coding: 'file' });
+    const types = [...place.signs('media_type'), ...place.signs('mimeType')];
+    const names = [...place.signs('filename'), ...place.signs('displayName')];
+    const { texts, isUnreadable } = textsOfFile({ source, types, names });
+    if (isUnreadable) this.unreadable.push(this.#placeOf(leaf));
+    for (const text of texts) this.#addText(document, leaf, { ...text, coding: 'file' });
+    // Of two types beside it, each reader chooses another one: it may be a text.
+    if (place.signs('type').length > 1) this.#addText(document, leaf, { value: source, isFixed: true });
   }
 
   /** Adds the texts in a string of JSON. */

@@ -36,7 +36,7 @@ export interface Repeat {
 /** So many values and names are passed in a step, which takes a few milliseconds. */
 const passedInStep = 8_192;
 
-/** Beginnings of strings that decide how others are read: so much of them, and the members that have them. */
+/** Beginnings of strings that decide how others are read: so much of their source, and the members that have them. */
 const signBytes = 256;
 const signatures: ReadonlySet<string> = new Set(['signature', 'encrypted_content', 'thoughtSignature']);
 const signs: ReadonlySet<string> = new Set([
@@ -45,6 +45,10 @@ const signs: ReadonlySet<string> = new Set([
   ...['index', 'output_index', 'content_index', 'summary_index', 'command_index', 'partIndex'],
   ...['finish_reason', 'finishReason'],
 ]);
+
+/** Names of files decide by their ends, which have so many characters with the dot. */
+const fileNames: ReadonlySet<string> = new Set(['filename', 'displayName']);
+const endChars = 6;
 
 /** Whether other values are read by the value of a member. */
 export function isSign(name: string): boolean {
@@ -131,7 +135,7 @@ export class TextWalk {
     }
     const { index, name } = this.#next();
     if (place.reading === 'identity' || place.reading === 'repeat') return;
-    this.#note(name, at + 1, until - 1);
+    if (this.#isSign(name)) place.note(name, signIn(this.#json, { name, from: at, until }));
     this.leaves.push({ place, member: index < 0 ? name : index, type: 'string', from: at, until });
   }
 
@@ -140,9 +144,13 @@ export class TextWalk {
     const { index, name } = this.#next();
     // A byte out of place in JSON is passed, too.
     this.#at = Math.max(until, at + 1);
-    // Without quotes it is no signature, though a word such as null looks like one.
-    this.#note(name, at, signatures.has(name) ? at : until);
     const place = this.#place;
+    // Without quotes it is no signature, though a word such as null looks like one.
+    if (this.#isSign(name))
+      place.note(
+        name,
+        signatures.has(name) ? '' : this.#json.toString('latin1', at, Math.min(until, at + signBytes)),
+      );
     if ((this.#json[at] ?? 0) > nine) return;
     if (this.#offsetNames?.has(name) === true && place.reading === null)
       this.offsets.push({ place, member: name, type: 'number', from: at, until });
@@ -169,11 +177,24 @@ export class TextWalk {
     return { index: place.length - 1, name: '' };
   }
 
-  #note(name: string, from: number, until: number): void {
-    if (!signs.has(name) || this.#place.reading !== null) return;
-    this.#place.note(name, this.#json.toString('latin1', from, Math.min(until, from + signBytes)));
+  #isSign(name: string): boolean {
+    return signs.has(name) && this.#place.reading === null;
   }
 }
+
+/** The part of a string that decides: the beginning, or the end of the name of a file. */
+function signIn(
+  json: Buffer,
+  { name, from, until }: Pick<Leaf, 'from' | 'until'> & { name: string },
+): string {
+  if (fileNames.has(name)) return decoded(json, from, until).slice(-endChars);
+  if (until - from <= signBytes) return decoded(json, from, until);
+  const [whole = ''] = wholeUnits.exec(json.toString('utf8', from, from + signBytes)) ?? [];
+  return JSON.parse(`${whole}"`) as string;
+}
+
+/** The beginning of a string without a divided escape. */
+const wholeUnits = /^"(?:[^\\]|\\u[\da-f]{4}|\\[^u])*/i;
 
 const nine = 0x39;
 

@@ -1,25 +1,28 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { MediaPart, MediaSource } from './conversation.ts';
-import { dataAddress, fileTypes, isText, typeByName, typeOfData } from '../file-types.ts';
+import { charsetOf, dataAddress, fileTypes, isText, typeByName, typeOfData } from '../file-types.ts';
 import { smallBytes } from '@gatehouse/kit/json-bytes';
 import { CutTexts } from '../wire/cut-texts.ts';
 import { DeferredText } from '../wire/json-text.ts';
 
 /** The source in an address: `data:` addresses hold the data themselves (RFC 2397). */
 export function sourceOf(url: string): MediaSource {
-  const address = dataAddress(url);
-  if (address !== null) return dataSource(url.slice(address.begin.length), address.type);
-  return escapedData(url) ?? { url };
+  return dataIn(url, null) ?? { url };
 }
 
-/** The source in a short address with percent-encoded data, as clients write drawings in text; null for others. */
-function escapedData(url: string): MediaSource | null {
-  const [begin, type = ''] = /^data:([^,]{0,200}),/i.exec(url) ?? [];
+/**
+ * The data of an address; null for other texts. Percent-encoded data are of short addresses, as clients write drawings in
+ * text: others stay as they are.
+ */
+function dataIn(url: string, name: string | null): MediaSource | null {
+  const address = dataAddress(url);
+  if (address === null) return null;
+  const data = url.slice(address.begin.length);
+  if (address.isBase64) return dataSource(data, address.type, name);
   // The mark of a cut text has a control character.
-  if (begin === undefined || url.length > smallBytes || url.includes('\0')) return null;
+  if (url.length > smallBytes || url.includes('\0')) return null;
   try {
-    const data = Buffer.from(decodeURIComponent(url.slice(begin.length))).toString('base64');
-    return dataSource(data, type);
+    return dataSource(Buffer.from(decodeURIComponent(data)).toString('base64'), address.type, name);
   } catch {
     return null;
   }
@@ -27,12 +30,7 @@ function escapedData(url: string): MediaSource | null {
 
 /** `type`: the client's media type, which may have parameters. `name`: of a file, for data of an unknown type. */
 export function dataSource(data: string, type: string, name: string | null = null): MediaSource {
-  const charset = type
-    .split(';')
-    .map((part) => part.trim().toLowerCase())
-    .find((each) => each.startsWith('charset='))
-    ?.slice('charset='.length)
-    .replaceAll('"', '');
+  const charset = charsetOf(type);
   const mediaType = typeOfData(data, type, name);
   return { data: CutTexts.standardBase64(data), mediaType, ...(charset !== undefined && { charset }) };
 }
@@ -40,10 +38,7 @@ export function dataSource(data: string, type: string, name: string | null = nul
 /** The source of a file. Clients send its data with or without `data:` before it, or its address in place of data. */
 export function fileSource(data: string, name: string | null): MediaSource {
   if (/^https?:/i.test(data)) return { url: data };
-  const address = dataAddress(data);
-  return address === null
-    ? dataSource(data, '', name)
-    : dataSource(data.slice(address.begin.length), address.type, name);
+  return dataIn(data, name) ?? dataSource(data, '', name);
 }
 
 /** A part of the kind of its data: clients send PDFs as images, images as files, and drawings in text (SVG) as images. */
