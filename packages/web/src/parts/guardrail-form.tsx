@@ -86,16 +86,15 @@ function GuardrailFields({ fields, isOwner, isStored }: GuardrailFieldsProps) {
       />
       <Choice label="Check" {...field('type')} param="check" options={checkTypes} />
       <CheckFields {...fields} isStored={isStored} />
-      <Choice label="Action" {...field('action')} options={{ block, mask, flag }} />
+      <Choice label="Action" {...field('action')} options={actions} />
       <BehaviourFields fields={fields} />
       <SelectFields field={field} isOwner={isOwner} />
     </>
   );
 }
 
-// Of answers and substitution, nothing is checked or done yet.
+// No answers are checked yet.
 const texts = (['system', 'user', 'tool_result'] as const).map((text) => [text, guarded[text]] as const);
-const { block, mask, flag } = actions;
 const outside = new Set(['moderation', 'model', 'presidio', 'webhook']);
 
 function BehaviourFields({ fields: { field, values } }: Pick<GuardrailFieldsProps, 'fields'>) {
