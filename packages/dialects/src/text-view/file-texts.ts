@@ -26,7 +26,7 @@ export interface FileText {
 }
 
 /**
- * The texts of a file: one in each charset stated for it. There are none if nothing states a text, unless the type is unknown
+ * The texts of a file: one in each charset stated for it. The list is empty if nothing states a text, unless the type is unknown
  * and the bytes are UTF-8. `isUnreadable`: whether it also has something other than text.
  */
 export function textsOfFile({ source, types, names }: StatedFile): {

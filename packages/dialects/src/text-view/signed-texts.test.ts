@@ -67,7 +67,7 @@ describe.each(Object.entries(requests) as [DialectName, Signed][])(
       expect(textsOf(name, request(ofModel))).toEqual([said, said]);
     });
 
-    it('is read where the client or nobody said it', () => {
+    it('is read where no model said it', () => {
       for (const role of ['user', 'system', ''])
         expect(textsOf(name, request(role))).toEqual([said, thought, said]);
     });

@@ -258,7 +258,7 @@ class TextReader {
     const { texts, isUnreadable } = textsOfFile({ source, types, names });
     if (isUnreadable) this.unreadable.push(this.#placeOf(leaf));
     for (const text of texts) this.#addText(document, leaf, { ...text, coding: 'file' });
-    // Of two types beside it, each reader chooses another one: it may be a text.
+    // Readers differ in which one of two types counts: it may be a text.
     if (place.signs('type').length > 1) this.#addText(document, leaf, { value: source, isFixed: true });
   }
 

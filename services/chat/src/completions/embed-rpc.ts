@@ -78,7 +78,7 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
   };
 }
 
-/** The key of an agent, by which policies and guardrails may select it; undefined for a tenant with none of them. */
+/** The key of an agent, by which policies and guardrails may select it; undefined for a tenant without any. */
 async function agentKeyOf(
   { agents, signer }: EmbedDependencies,
   { policies, guardrails }: TenantSettings,
