@@ -1,4 +1,4 @@
-import { AppError } from '@gatehouse/kit/errors';
+import { AppError, invalidValue } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
 
@@ -18,7 +18,7 @@ export function pathParameter<Shape extends z.ZodType>(
   const parsed = shape.safeParse(params[name]);
   if (parsed.success) return parsed.data;
   const reason = parsed.error.issues[0]?.message ?? 'invalid';
-  throw new AppError('invalid_value', `Invalid value for ${name}: ${reason}.`, { param: name });
+  throw invalidValue(name, reason);
 }
 
 /** The found row, or the 404 shared by foreign and missing resources: `There is no such <what>.` */

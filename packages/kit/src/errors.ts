@@ -200,6 +200,11 @@ export function errorBody(error: AppError, requestId: string): ErrorBody {
   };
 }
 
+/** The 400 for a value with the right type that can't be taken: `Invalid value for <param>: <reason>.` */
+export function invalidValue(param: string, reason: string): AppError {
+  return new AppError('invalid_value', `Invalid value for ${param}: ${reason}.`, { param });
+}
+
 /** The 403 for a request with a key of an inactive tenant. */
 export function tenantNotActive(status: string): AppError {
   return new AppError('tenant_suspended', `The tenant of this API key is ${status}.`);

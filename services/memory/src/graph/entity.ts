@@ -1,5 +1,5 @@
 import type { Entity, GraphNode } from '@gatehouse/contract/graph';
-import { AppError } from '@gatehouse/kit/errors';
+import { invalidValue } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { agentScope } from '../shared/memory-key.ts';
 
@@ -56,7 +56,7 @@ export function planEntities(known: readonly KnownEntity[], inputs: readonly Ent
     const [nameKey, typeKey] = [labelKey(input.name), labelKey(input.type)];
     const same = candidates.find(input.externalId, nameKey, typeKey);
     if (same !== undefined && taken.has(same.id))
-      throw duplicate(`entities[${index}]`, 'is the same entity as an earlier one');
+      throw invalidValue(`entities[${index}]`, 'is the same entity as an earlier one');
     const externalId = input.externalId ?? same?.externalId ?? null;
     const entity = { id: same?.id ?? newId(), externalId, nameKey, typeKey };
     taken.add(entity.id);
@@ -105,19 +105,15 @@ function assertDistinct(inputs: readonly EntityInput[]): void {
     if (externalId !== null) {
       const other = externalIds.get(externalId);
       if (other !== undefined)
-        throw duplicate(`entities[${index}].external_id`, `is also that of entities[${other}]`);
+        throw invalidValue(`entities[${index}].external_id`, `is also that of entities[${other}]`);
       externalIds.set(externalId, index);
     }
     const label = labelOf({ nameKey: labelKey(name), typeKey: labelKey(type) });
     const other = labels.get(label);
     if (other !== undefined && !(other.hasId && externalId !== null))
-      throw duplicate(`entities[${index}].name`, `is with its type also that of entities[${other.index}]`);
+      throw invalidValue(`entities[${index}].name`, `is with its type also that of entities[${other.index}]`);
     if (other === undefined || externalId === null) labels.set(label, { index, hasId: externalId !== null });
   }
-}
-
-function duplicate(param: string, reason: string): AppError {
-  return new AppError('invalid_value', `Invalid value for ${param}: ${reason}.`, { param });
 }
 
 export function showEntity({ externalId, userId, ...entity }: StoredEntity): Entity {

@@ -1,5 +1,5 @@
 import type { GraphEdge, Relation } from '@gatehouse/contract/graph';
-import { AppError } from '@gatehouse/kit/errors';
+import { invalidValue } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 
 /** Kept versions of a relation with one source, target and type; older ones are removed. */
@@ -143,7 +143,10 @@ class History {
   collect(plan: RelationPlan): void {
     for (const version of this.#versions.splice(0, Math.max(0, this.#versions.length - maxVersions))) {
       if (version.index !== undefined)
-        throw invalid(version.index, `is older than the newest ${maxVersions} versions of the relation`);
+        throw invalidValue(
+          `relations[${version.index}]`,
+          `is older than the newest ${maxVersions} versions of the relation`,
+        );
       plan.removed.push(version.id);
     }
     for (const { index, isNew, isChanged, ...version } of this.#versions) {
@@ -163,7 +166,10 @@ class History {
 
   #replace(version: Draft, input: RelationInput, index: number): string {
     if (version.index !== undefined)
-      throw invalid(index, `has the source, target, type and time of relations[${version.index}]`);
+      throw invalidValue(
+        `relations[${index}]`,
+        `has the source, target, type and time of relations[${version.index}]`,
+      );
     version.validFrom = Math.min(version.validFrom, input.validFrom ?? version.validFrom);
     const end = input.validTo === undefined ? version.validTo : input.validTo;
     version.validTo = this.#endOf(version.validFrom, end);
@@ -198,13 +204,7 @@ class History {
 
 function assertLasts({ validFrom, validTo }: KnownVersion, index: number): void {
   if (validTo === null || validTo > validFrom) return;
-  const param = `relations[${index}].valid_to`;
-  throw new AppError('invalid_value', `Invalid value for ${param}: must be after valid_from.`, { param });
-}
-
-function invalid(index: number, reason: string): AppError {
-  const param = `relations[${index}]`;
-  return new AppError('invalid_value', `Invalid value for ${param}: ${reason}.`, { param });
+  throw invalidValue(`relations[${index}].valid_to`, 'must be after valid_from');
 }
 
 /** A relation between two entities, as stored. */

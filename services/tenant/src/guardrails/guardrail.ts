@@ -21,7 +21,7 @@ import type {
   PatchOwnerGuardrail,
 } from '@gatehouse/contract/guardrails';
 import type { PlainAuth, PlainAuthView } from '@gatehouse/contract/plain-auth';
-import { AppError } from '@gatehouse/kit/errors';
+import { invalidValue } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import { validate } from '@gatehouse/kit/validate';
 import type { GuardrailSecrets } from '@gatehouse/secrets/guardrail-secrets';
@@ -134,7 +134,7 @@ function patchedCheck(
   if (!isSame || sentAuth !== undefined || !('url' in current) || !('url' in check))
     return { check, secrets };
   if (current.auth.type !== 'none' && URL.parse(current.url)?.origin !== URL.parse(check.url)?.origin)
-    throw invalid('check.auth', 'must be sent again for another host');
+    throw invalidValue('check.auth', 'must be sent again for another host');
   return { check: withAuth(check, current.auth), secrets: 'unchanged' };
 }
 
@@ -158,15 +158,15 @@ function shownAuth(auth: PlainAuth): PlainAuthView {
 function checked(written: WrittenGuardrail): WrittenGuardrail {
   const { settings, secrets } = written;
   const { name, definition } = settings;
-  if (isUuid(name)) throw invalid('name', 'must not have the form of an id');
+  if (isUuid(name)) throw invalidValue('name', 'must not have the form of an id');
   const refusal = refusalOf(definition);
-  if (refusal !== null) throw invalid(refusal.param, refusal.reason);
+  if (refusal !== null) throw invalidValue(refusal.param, refusal.reason);
   if (bytesOf(definition.except) > maxExceptBytes)
-    throw invalid('except', `must have at most ${maxExceptBytes} bytes`);
+    throw invalidValue('except', `must have at most ${maxExceptBytes} bytes`);
   if (bytesOf(definition) > maxGuardrailBytes)
-    throw invalid('check', `the guardrail must have at most ${maxGuardrailBytes} bytes`);
+    throw invalidValue('check', `the guardrail must have at most ${maxGuardrailBytes} bytes`);
   if (bytesOf(secrets) > maxGuardrailSecretBytes)
-    throw invalid('check.auth', `must have at most ${maxGuardrailSecretBytes} bytes`);
+    throw invalidValue('check.auth', `must have at most ${maxGuardrailSecretBytes} bytes`);
   return written;
 }
 
@@ -176,8 +176,4 @@ function inOrder(on: Behaviour['on']): GuardrailDefinition['on'] {
 
 function bytesOf(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
-}
-
-function invalid(param: string, reason: string): AppError {
-  return new AppError('invalid_value', `Invalid value for ${param}: ${reason}.`, { param });
 }

@@ -8,7 +8,7 @@ import type {
   PolicyPer,
   PutPolicyOverride,
 } from '@gatehouse/contract/policies';
-import { AppError } from '@gatehouse/kit/errors';
+import { AppError, invalidValue } from '@gatehouse/kit/errors';
 import { foldedGroup } from '@gatehouse/kit/folded-group';
 import { isUuid } from '@gatehouse/kit/ids';
 import { sessionBudgetName } from '@gatehouse/kit/session-budget';
@@ -89,7 +89,7 @@ function patchedBudget(current: PolicyBudget | null, patch: PatchPolicy['budget'
       param: 'budget.period',
     });
   if (current !== null && period !== current.period)
-    throw invalid('budget.period', `never changes: it is ${JSON.stringify(current.period)}`);
+    throw invalidValue('budget.period', `never changes: it is ${JSON.stringify(current.period)}`);
   return { usd: patch.usd, period };
 }
 
@@ -183,7 +183,7 @@ export function overridesOf(
     return [value, newOverride(settings, name, override)] as const;
   });
   if (new Set(entries.map(([value]) => value)).size < entries.length)
-    throw invalid('overrides', 'names a group, user or agent twice, by different names');
+    throw invalidValue('overrides', 'names a group, user or agent twice, by different names');
   return Object.fromEntries(entries);
 }
 
@@ -194,11 +194,11 @@ export function checkOverride(
   param: string,
 ): void {
   checkValue(per, value, param);
-  if (value === '' || value === groupPrefix) throw invalid(param, 'must name a value');
+  if (value === '' || value === groupPrefix) throw invalidValue(param, 'must name a value');
   if (budget === null && typeof usd === 'string')
-    throw invalid(param, 'the policy has no budget, and so no period');
+    throw invalidValue(param, 'the policy has no budget, and so no period');
   if (!enforce && hasLimits(limits ?? {}))
-    throw invalid(param, 'a policy that refuses nothing has no limits');
+    throw invalidValue(param, 'a policy that refuses nothing has no limits');
 }
 
 /** The value of a counter, of a group its name, from one of its names. Throws `invalid_value` for one without counters. */
@@ -211,20 +211,20 @@ export function countedValue(policy: Pick<PolicySettings, 'per'>, value: string,
 const sessionForms = /^(user:[\w.!~*'()%-]+\/|key:[\da-f-]*\/|sha256:)./s;
 
 function checkValue(per: PolicyPer | null, value: string, param: string): void {
-  if (per === null) throw invalid(param, 'the policy has one counter, without values');
+  if (per === null) throw invalidValue(param, 'the policy has one counter, without values');
   // A session of a user with deleted data has a UUID.
   if (per === 'session' && !isUuid(value) && !sessionForms.test(value))
-    throw invalid(param, 'must be user:<encoded user_id>/<session id> or key:<key id>/<session id>');
+    throw invalidValue(param, 'must be user:<encoded user_id>/<session id> or key:<key id>/<session id>');
 }
 
 function checked(settings: PolicySettings): PolicySettings {
   const { name, selection, per, limits, budget, enforce } = settings;
-  if (isUuid(name)) throw invalid('name', 'must not have the form of an id');
-  if (name === sessionBudgetName) throw invalid('name', 'is reserved for the budgets that requests set');
+  if (isUuid(name)) throw invalidValue('name', 'must not have the form of an id');
+  if (name === sessionBudgetName) throw invalidValue('name', 'is reserved for the budgets that requests set');
   if (per === 'group' && selection.groups === undefined)
-    throw invalid('select.groups', 'must name groups if per is "group"');
+    throw invalidValue('select.groups', 'must name groups if per is "group"');
   if (!enforce && (budget === null || hasLimits(limits)))
-    throw invalid('enforce', 'must be true unless there is a budget and there are no limits');
+    throw invalidValue('enforce', 'must be true unless there is a budget and there are no limits');
   return { ...settings, alerts: [...new Set(settings.alerts)].sort((a, b) => a - b) };
 }
 
@@ -237,8 +237,4 @@ function canonical(selection: Selection): string {
     ([field, names]) => [field, (field === 'groups' ? names.map(foldedGroup) : [...names]).sort()] as const,
   );
   return JSON.stringify(fields.sort(([one], [other]) => (one < other ? -1 : 1)));
-}
-
-function invalid(param: string, reason: string): AppError {
-  return new AppError('invalid_value', `Invalid value for ${param}: ${reason}.`, { param });
 }

@@ -1,7 +1,7 @@
 import type { RpcClient } from '@gatehouse/grpc/client';
 import { hangIsOutage } from '@gatehouse/grpc/errors';
 import type { Call } from '@gatehouse/http/app';
-import { AppError } from '@gatehouse/kit/errors';
+import { AppError, invalidValue } from '@gatehouse/kit/errors';
 import { KeyVerdict, type ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { providerCheckMs } from '../bounds.ts';
 
@@ -38,16 +38,12 @@ export function providerCheck(chat: RpcClient<ChatServiceClient>): CheckProvider
 function refusalOf(verdict: KeyVerdict, provider: string): AppError | null {
   switch (verdict) {
     case KeyVerdict.UNKNOWN_PROVIDER:
-      return invalid('provider', `there is no provider ${JSON.stringify(provider)}`);
+      return invalidValue('provider', `there is no provider ${JSON.stringify(provider)}`);
     case KeyVerdict.NO_KEYS:
-      return invalid('provider', 'the provider takes no keys of tenants');
+      return invalidValue('provider', 'the provider takes no keys of tenants');
     case KeyVerdict.REFUSED:
-      return invalid('key', 'the provider refuses it');
+      return invalidValue('key', 'the provider refuses it');
     default:
       return null;
   }
-}
-
-function invalid(param: string, why: string): AppError {
-  return new AppError('invalid_value', `Invalid value for ${param}: ${why}.`, { param });
 }
