@@ -150,12 +150,15 @@ export type CheckView = z.output<typeof checkView>;
 
 export type CheckType = CheckView['type'];
 
-const asksOutside: Readonly<Record<CheckType, boolean>> = {
-  ...{ pii: false, secrets: false, patterns: false },
-  ...{ moderation: true, model: true, presidio: true, webhook: true },
-};
+const builtIn = {
+  ...{ pii: true, secrets: true, patterns: true },
+  ...{ moderation: false, model: false, presidio: false, webhook: false },
+} as const satisfies Record<CheckType, boolean>;
+type BuiltInType = { [Type in CheckType]: (typeof builtIn)[Type] extends true ? Type : never }[CheckType];
 
-/** Whether a check sends texts to a model or to a server. */
-export function isAskingOutside(type: CheckType): boolean {
-  return asksOutside[type];
+/** Whether the gateway itself makes a check. Others send texts to a model or to a server. */
+export function isBuiltIn<Check extends { type: CheckType }>(
+  check: Check,
+): check is Extract<Check, { type: BuiltInType }> {
+  return builtIn[check.type];
 }

@@ -1,4 +1,4 @@
-import { isAskingOutside, maxPatterns, type CheckView, type NewCheck } from './guardrail-checks.ts';
+import { isBuiltIn, maxPatterns, type CheckView, type NewCheck } from './guardrail-checks.ts';
 
 /** Rules between the members of a guardrail. */
 
@@ -31,14 +31,14 @@ const inputs: readonly GuardedText[] = ['system', 'user', 'tool_result'];
 
 /** Defaults by check and action. */
 export function defaultBehaviour({
-  check: { type },
+  check,
   action,
 }: Pick<Behaviour, 'check' | 'action'>): Pick<Behaviour, 'on' | 'on_error' | 'hold'> {
-  const asksModel = type === 'moderation' || type === 'model';
+  const asksModel = check.type === 'moderation' || check.type === 'model';
   return {
     on: asksModel ? inputs.filter((text) => text !== 'system') : inputs,
     on_error: action === 'flag' ? 'open' : 'closed',
-    hold: isAskingOutside(type) ? 'answer' : null,
+    hold: isBuiltIn(check) ? null : 'answer',
   };
 }
 
@@ -58,7 +58,7 @@ export function refusalOf({ check, action, on, hold }: Behaviour): Refusal | nul
   if (action === 'substitute') return { param: 'action', reason: 'substitute is not available yet' };
   if (on.some((text) => !inputs.includes(text)))
     return { param: 'on', reason: 'only system, user and tool_result are checked yet' };
-  if (!isAskingOutside(type) && typeof hold === 'number')
+  if (isBuiltIn(check) && typeof hold === 'number')
     return { param: 'hold', reason: 'a number of characters is for checks that ask outside' };
   return type === 'patterns' ? refusalOfPatterns(check) : null;
 }

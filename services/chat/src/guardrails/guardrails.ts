@@ -1,12 +1,13 @@
 import type { GuardrailCompiler } from '@gatehouse/guardrails/guardrail-compiler';
 import { AppError } from '@gatehouse/kit/errors';
 import { counter, type Registry } from '@gatehouse/kit/metrics';
+import { isBuiltIn } from '@gatehouse/contract/guardrail-checks';
 import { guardedTexts } from '@gatehouse/contract/guardrail-rules';
 import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
 import type { SelectedRun } from '@gatehouse/kit/selection-index';
 import type { Guardrail, GuardrailIndex } from '../policies/guardrail.ts';
 import { RunGuardrails, type Finding } from './run-guardrails.ts';
-import { isApplied, textChecks, type CheckedGuardrail, type TextChecks } from './text-checks.ts';
+import { textChecks, type CheckedGuardrail, type TextChecks } from './text-checks.ts';
 
 /** A run whose guardrails are looked up. */
 export interface GuardedRun {
@@ -57,7 +58,7 @@ export class Guardrails {
   async #matching(index: GuardrailIndex, run: GuardedRun): Promise<RunGuardrails | null> {
     const guardrails = index.matching(run.selected, run.models);
     if (guardrails.length === 0) return null;
-    const closed = guardrails.find((each) => each.onError === 'closed' && !isApplied(each));
+    const closed = guardrails.find((each) => each.onError === 'closed' && !isBuiltIn(each.check));
     if (closed !== undefined)
       throw new AppError('guardrail_unavailable', `The guardrail ${closed.name} can't be applied now.`);
     const compiled = await Promise.all(guardrails.map((each) => this.#compiled(run.tenantId, each)));
@@ -76,7 +77,7 @@ export class Guardrails {
   /** Null for one of another kind of check, and for an open one without a compiled check. */
   async #compiled(tenantId: string, guardrail: Guardrail): Promise<CheckedGuardrail | null> {
     const { id, version, check, except, hold, name } = guardrail;
-    if (check.type !== 'pii' && check.type !== 'secrets' && check.type !== 'patterns') return null;
+    if (!isBuiltIn(check)) return null;
     const stored = { id, version: String(version), check, except, hold };
     try {
       return { guardrail, check: await this.#compiler.compiled(tenantId, stored) };

@@ -40,8 +40,3 @@ export function textChecks(guardrails: readonly CheckedGuardrail[]): TextChecks 
     },
   };
 }
-
-/** Whether this release can apply a check. */
-export function isApplied({ check: { type } }: Guardrail): boolean {
-  return type === 'pii' || type === 'secrets' || type === 'patterns';
-}

@@ -1,3 +1,4 @@
+import { isBuiltIn } from '@gatehouse/contract/guardrail-checks';
 import type { GuardrailDefinition } from '@gatehouse/contract/guardrails';
 import type { GuardrailCompiler } from '@gatehouse/guardrails/guardrail-compiler';
 import { AppError } from '@gatehouse/kit/errors';
@@ -8,7 +9,7 @@ export type AssertCompiled = (tenantId: string | null, definition: GuardrailDefi
 /** Compiles the patterns of built-in checks apart, tenants in turn. */
 export function assertCompiled(compiler: Pick<GuardrailCompiler, 'problemOf'>): AssertCompiled {
   return async (tenantId, { check, except, hold }) => {
-    if (check.type !== 'pii' && check.type !== 'secrets' && check.type !== 'patterns') return;
+    if (!isBuiltIn(check)) return;
     const problem = await compiler.problemOf(tenantId ?? 'owner', { check, except, hold });
     if (problem !== null) throw new AppError(problem.code, problem.message, { param: problem.param });
   };

@@ -1,4 +1,4 @@
-import { isAskingOutside } from '@gatehouse/contract/guardrail-checks';
+import { isBuiltIn } from '@gatehouse/contract/guardrail-checks';
 import { maxGuardrails } from '@gatehouse/contract/guardrails';
 import { AppError } from '@gatehouse/kit/errors';
 import type { PageRequest } from '@gatehouse/kit/page';
@@ -142,7 +142,7 @@ async function assertRoom(
 }
 
 function asksOutside({ definition }: GuardrailSettings): boolean {
-  return isAskingOutside(definition.check.type);
+  return !isBuiltIn(definition.check);
 }
 
 function settingValues(settings: GuardrailSettings): unknown[] {
