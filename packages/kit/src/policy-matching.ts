@@ -1,6 +1,6 @@
 import { createHmac, hash } from 'node:crypto';
 import { RecentMap } from './recent-map.ts';
-import { SelectionIndex, type RunGroup, type Select, type SelectedRun } from './selection-index.ts';
+import { listOf, SelectionIndex, type RunGroup, type Select, type SelectedRun } from './selection-index.ts';
 
 /** The policies of a run and their counters. Chat counts with it, and the tenant service shows it. */
 
@@ -203,8 +203,4 @@ function sessionValue({ sessionId, userId, apiKeyId }: RunFacts): string | null 
   if (sessionId === null) return null;
   const holder = userId === null ? `key:${apiKeyId ?? ''}` : `user:${encodeURIComponent(userId)}`;
   return `${holder}/${sessionId}`;
-}
-
-function listOf(value: string | null): readonly string[] {
-  return value === null ? [] : [value];
 }

@@ -177,6 +177,7 @@ function setOf<Item>(items: readonly Item[], includes: (item: Item) => boolean):
   return items.reduce((set, item, index) => (includes(item) ? set | bitOf(index) : set), 0n);
 }
 
-function listOf(value: string | null): readonly string[] {
+/** The values of a property, without one or with one. */
+export function listOf(value: string | null): readonly string[] {
   return value === null ? [] : [value];
 }
