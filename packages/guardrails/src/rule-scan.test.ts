@@ -6,7 +6,7 @@ import type { TextMatch } from './text-scan.ts';
 
 const runs = 300;
 
-/** All matches of rules, found by a matcher of its own, as spans. */
+/** All matches of rules, as spans, by a separate matcher. */
 function expected(rules: readonly Known[], text: string): [number, number, number][] {
   return rules.flatMap(({ rule, ends }, index) => {
     const spans: [number, number, number][] = [];

@@ -6,7 +6,7 @@ import type { FrameRules } from './text-rules.ts';
 import { decoded, isSign } from './text-walk.ts';
 import { isWord } from './text-view.ts';
 
-/** A value of its own in each frame of a shape: a piece of a text, padding, or a number by which nothing is decided. */
+/** A value which differs between frames of one shape: a piece of a text, padding, or a number by which nothing is decided. */
 type Varying = 'text' | 'padding' | 'number';
 
 interface ShapePart {

@@ -9,7 +9,7 @@ type Fields = Record<string, unknown>;
 const signature = 'c2lnbmVk';
 
 interface Signed {
-  /** A request with members of its own, of its message, and of the part with the thought. */
+  /** A request with members added to it, to its message, and to the part with the thought. */
   request: (role: string, added?: { root?: Fields; message?: Fields; part?: Fields }) => Fields;
   /** Members that make a thought of an object. */
   mark: Fields;

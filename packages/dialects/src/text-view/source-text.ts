@@ -1,12 +1,13 @@
+import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
 import type { Edit } from '../wire/json-edits.ts';
 import { sourceWithText } from './file-texts.ts';
-import { TextPlace, type TextKind } from './text-rules.ts';
+import { TextPlace } from './text-rules.ts';
 import { changed, sourceEdits, type TextChange } from './text-source.ts';
 import { decoded, type Leaf } from './text-walk.ts';
 
 /** A text of a document, as a model or a person reads it. */
 export interface ViewText {
-  readonly kind: TextKind;
+  readonly kind: GuardedText;
   /** Its place in the words of the API, such as `messages[2].content`; never a name chosen by a client or a model. */
   readonly param: string;
   readonly value: string;
@@ -30,7 +31,7 @@ export type Coding = 'string' | 'number' | 'file' | 'json';
 
 /** A text and its source. */
 export class SourceText implements ViewText {
-  readonly kind: TextKind;
+  readonly kind: GuardedText;
   readonly param: string;
   readonly value: string;
   readonly isFixed: boolean;

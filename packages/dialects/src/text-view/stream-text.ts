@@ -1,6 +1,6 @@
+import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
 import { createHash, type Hash } from 'node:crypto';
 import { ArgumentTexts, type ArgumentText } from './argument-texts.ts';
-import type { TextKind } from './text-rules.ts';
 import { TextChannel, type ChannelHead } from './text-channel.ts';
 import type { TextChange } from './text-source.ts';
 
@@ -100,7 +100,7 @@ export class StreamText {
     this.#arguments = isJson ? new ArgumentTexts() : null;
   }
 
-  get kind(): TextKind {
+  get kind(): GuardedText {
     return this.#head.kind;
   }
 

@@ -1,4 +1,5 @@
-import type { OffsetUnit, TextKind } from './text-rules.ts';
+import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
+import type { OffsetUnit } from './text-rules.ts';
 import type { TextChange } from './text-source.ts';
 
 type Amounts = Record<OffsetUnit, number>;
@@ -14,7 +15,7 @@ interface ChannelChange extends TextChange {
 
 /** The head of a text. */
 export interface ChannelHead {
-  readonly kind: TextKind;
+  readonly kind: GuardedText;
   /** Its place in the words of the API; never a name chosen by a client or a model. */
   readonly param: string;
   /** Whether it can't be rewritten. */
@@ -26,7 +27,7 @@ export interface ChannelHead {
  * arguments of a call, … Changes are in UTF-16 units of the whole text.
  */
 export class TextChannel implements ChannelHead {
-  readonly kind: TextKind;
+  readonly kind: GuardedText;
   readonly param: string;
   readonly isFixed: boolean;
   /** Whether it is a number or a word of JSON, which a change makes a string. */

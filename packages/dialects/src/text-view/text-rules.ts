@@ -1,5 +1,4 @@
-/** The kind of a text, by which a guardrail chooses what it checks. */
-export type TextKind = 'system' | 'user' | 'tool_result' | 'answer' | 'tool_call';
+import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
 
 /**
  * How the strings of a member are read:
@@ -43,9 +42,9 @@ export interface TextRules {
   /** The list with the conversation. */
   readonly list: string;
   /** The kind of texts without another one. */
-  readonly kind: TextKind;
+  readonly kind: GuardedText;
   /** The kind of a member's texts, or of everything in a place (`member`: empty); null for the kind of the place around it. */
-  kindOf(place: TextPlace, member: string): TextKind | null;
+  kindOf(place: TextPlace, member: string): GuardedText | null;
   /** Whether an element of the conversation is of the model. */
   isOfModel(place: TextPlace): boolean;
   /** Whether a place has reasoning with a signature. */
@@ -134,7 +133,7 @@ export class TextPlace {
   readonly #signs = new Map<string, string[]>();
   #path: Path | undefined;
   #key: string | undefined;
-  #kind: TextKind | undefined;
+  #kind: GuardedText | undefined;
 
   constructor(
     parent: TextPlace | null,
@@ -183,7 +182,7 @@ export class TextPlace {
   }
 
   /** The kind of the texts of a member; `member`: empty for those of an element. */
-  kindOf(member: string, rules: TextRules): TextKind {
+  kindOf(member: string, rules: TextRules): GuardedText {
     if (this.#kind !== undefined) return this.#kind;
     const kind =
       rules.kindOf(this, member) ??

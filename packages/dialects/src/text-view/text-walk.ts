@@ -219,7 +219,7 @@ export function readingOf(place: TextPlace, name: string, { members }: TextRules
 /** Names of ids, in both spellings. */
 const id = /(?:^i|_i|I)ds?$/;
 
-/** Whether a name of a member may be a text: it is none of the API's. */
+/** Whether the name of a member may be a text: the API doesn't have it. */
 function isRead({ reading }: TextPlace, name: string, rules: TextRules): boolean {
   if (reading === 'identity' || reading === 'repeat') return false;
   if (reading === 'schema') return !schemaWords.has(name);
