@@ -1,6 +1,6 @@
 import type { Guardrail as GuardrailMessage } from '@gatehouse/proto/tenant/v1/tenant';
-import { shownName } from '../policies/enabled-policy.ts';
-import type { Selection } from '../policies/selection.ts';
+import { selectionLists, type Selection } from '../policies/selection.ts';
+import { nameForTenant } from '../shared/holder.ts';
 
 /** A guardrail as chat needs it. */
 export interface EnabledGuardrail {
@@ -22,9 +22,8 @@ export interface EnabledGuardrail {
 export function showEnabledGuardrail(guardrail: EnabledGuardrail): GuardrailMessage {
   const { id, version, fromOwner, selection, definition, secrets } = guardrail;
   return {
-    ...{ id, version, name: shownName(guardrail), fromOwner },
-    ...{ users: selection.users ?? [], groups: selection.groups ?? [], agents: selection.agents ?? [] },
-    ...{ apiKeys: selection.api_keys ?? [], models: selection.models ?? [] },
+    ...{ id, version, name: nameForTenant(guardrail), fromOwner },
+    ...selectionLists(selection),
     definition,
     secrets: secrets ?? Buffer.alloc(0),
   };

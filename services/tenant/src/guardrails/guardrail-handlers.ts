@@ -16,6 +16,7 @@ import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { z } from 'zod';
 import { withUserIds, type SelectedUsers } from '../policies/policy.ts';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
+import type { HeldName } from '../shared/holder.ts';
 import { lookUpUserIds } from '../shared/user-names-store.ts';
 import { changedGuardrail, newGuardrail, type Guardrail, type WrittenGuardrail } from './guardrail.ts';
 import {
@@ -24,7 +25,6 @@ import {
   findGuardrail,
   insertGuardrail,
   listGuardrails,
-  type GuardrailName,
   type GuardrailRow,
 } from './guardrail-store.ts';
 import { showGuardrail, showOwnerGuardrail } from './guardrail-views.ts';
@@ -172,6 +172,6 @@ function rowOf(keyRing: KeyRing, id: string, { settings, secrets }: WrittenGuard
   return { ...settings, secrets: sealed };
 }
 
-function nameIn(call: Call, tenantIdOf: GuardrailAdmins['tenantIdOf']): GuardrailName {
+function nameIn(call: Call, tenantIdOf: GuardrailAdmins['tenantIdOf']): HeldName {
   return { tenantId: tenantIdOf(call), idOrName: call.params['guardrail'] ?? '' };
 }

@@ -4,6 +4,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { PageRequest } from '@gatehouse/kit/page';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
 import type { Changed, Queryable } from '@gatehouse/pg/pool';
+import { hasName, hasShownName, isHolders, shownToHolder, type HeldName } from '../shared/holder.ts';
 import type { Guardrail, GuardrailSettings } from './guardrail.ts';
 
 /**
@@ -14,15 +15,6 @@ import type { Guardrail, GuardrailSettings } from './guardrail.ts';
 const guardrailColumns = `
   id, tenant_id as "tenantId", tenants, name, selection, definition, enabled, created_at as "createdAt",
   updated_at as "updatedAt"`;
-
-/** Both roles: the rows of one tenant, or of the owner. */
-const holderCondition = '(tenant_id = $1 or tenant_id is null and $1::uuid is null)';
-
-/** The holder of a guardrail, null for the owner, and its id or name. */
-export interface GuardrailName {
-  tenantId: string | null;
-  idOrName: string;
-}
 
 /** The columns of a guardrail written by clients, with sealed credentials. */
 export interface GuardrailRow extends GuardrailSettings {
@@ -37,7 +29,7 @@ export async function listGuardrails(
 ): Promise<Guardrail[]> {
   return db.all<Guardrail>(
     `select ${guardrailColumns} from tenant.guardrails
-     where (tenant_id = $1 or tenant_id is null) and ($2::uuid is null or id < $2) order by id desc limit $3`,
+     where ${shownToHolder} and ($2::uuid is null or id < $2) order by id desc limit $3`,
     [tenantId, page.before, page.limit + 1],
   );
 }
@@ -45,12 +37,11 @@ export async function listGuardrails(
 /** Finds one by its id or name; a tenant also the owner's, by `owner:<name>`. */
 export async function findGuardrail(
   db: Queryable,
-  { tenantId, idOrName }: GuardrailName,
+  { tenantId, idOrName }: HeldName,
 ): Promise<Guardrail | null> {
   return db.first<Guardrail>(
     `select ${guardrailColumns} from tenant.guardrails
-     where (tenant_id = $1 or tenant_id is null) and (id::text = $2
-       or case when $1::uuid is not null and tenant_id is null then 'owner:' || name else name end = $2)`,
+     where ${shownToHolder} and ${hasShownName}`,
     [tenantId, idOrName],
   );
 }
@@ -75,7 +66,7 @@ export async function insertGuardrail(
 /** Locks the guardrail, and updates it to the result of `change`. Throws as `insertGuardrail` does. */
 export async function changeGuardrail(
   db: Queryable,
-  name: GuardrailName,
+  name: HeldName,
   change: (current: Guardrail) => GuardrailRow,
 ): Promise<Changed<Guardrail> | null> {
   const before = await lockGuardrail(db, name);
@@ -100,19 +91,16 @@ export async function changeGuardrail(
 }
 
 /** Deletes a guardrail. Null without one. */
-export async function deleteGuardrail(db: Queryable, name: GuardrailName): Promise<Guardrail | null> {
+export async function deleteGuardrail(db: Queryable, name: HeldName): Promise<Guardrail | null> {
   const guardrail = await lockGuardrail(db, name);
   if (guardrail !== null) await db.query('delete from tenant.guardrails where id = $1', [guardrail.id]);
   return guardrail;
 }
 
-async function lockGuardrail(
-  db: Queryable,
-  { tenantId, idOrName }: GuardrailName,
-): Promise<Guardrail | null> {
+async function lockGuardrail(db: Queryable, { tenantId, idOrName }: HeldName): Promise<Guardrail | null> {
   return db.first<Guardrail>(
     `select ${guardrailColumns} from tenant.guardrails
-     where ${holderCondition} and (id::text = $2 or name = $2) for update`,
+     where ${isHolders} and ${hasName} for update`,
     [tenantId, idOrName],
   );
 }
@@ -126,7 +114,7 @@ async function assertRoom(
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`guardrails ${tenantId ?? ''}`]);
   const { count, outside } = await db.one<{ count: number; outside: number }>(
     `select count(*)::integer as count, (count(*) filter (where asks_outside))::integer as outside
-     from tenant.guardrails where ${holderCondition} and id <> $2`,
+     from tenant.guardrails where ${isHolders} and id <> $2`,
     [tenantId, id],
   );
   const { askingOutside } = maxGuardrails;

@@ -1,14 +1,19 @@
 import type { CheckView } from '@gatehouse/contract/guardrail-checks';
 import type * as guardrails from '@gatehouse/contract/guardrails';
 import { showOwnerSelection, showSelection } from '../policies/selection.ts';
+import { nameForTenant } from '../shared/holder.ts';
 import type { Guardrail } from './guardrail.ts';
 
 /** A guardrail for admins of a tenant, who see of those of the owner who gets their texts, under another name. */
 export function showGuardrail(guardrail: Guardrail): guardrails.Guardrail {
   const { selection, tenantId, name, definition } = guardrail;
-  const common = { ...showCommon(guardrail), select: showSelection(selection) };
-  if (tenantId !== null) return common;
-  return { ...common, name: `owner:${name}`, except: [], check: withoutDetails(definition.check) };
+  const fromOwner = tenantId === null;
+  return {
+    ...showCommon(guardrail),
+    name: nameForTenant({ name, fromOwner }),
+    select: showSelection(selection),
+    ...(fromOwner && { except: [], check: withoutDetails(definition.check) }),
+  };
 }
 
 /** A guardrail for the owner. */

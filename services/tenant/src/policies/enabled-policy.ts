@@ -1,6 +1,7 @@
 import type { PolicyBudget, PolicyLimits, PolicyPer } from '@gatehouse/contract/policies';
 import { Resource, type Policy as PolicyMessage } from '@gatehouse/proto/tenant/v1/tenant';
-import type { Selection } from './selection.ts';
+import { nameForTenant } from '../shared/holder.ts';
+import { selectionLists, type Selection } from './selection.ts';
 
 /** A policy as chat needs it. */
 export interface EnabledPolicy {
@@ -34,18 +35,12 @@ export function showEnabledPolicy(policy: EnabledPolicy): PolicyMessage {
   const { id, fromOwner, selection, per, enforce, counterKey } = policy;
   return {
     id,
-    name: shownName(policy),
-    ...{ users: selection.users ?? [], groups: selection.groups ?? [], agents: selection.agents ?? [] },
-    ...{ apiKeys: selection.api_keys ?? [], models: selection.models ?? [] },
+    name: nameForTenant(policy),
+    ...selectionLists(selection),
     ...(per !== null && { per }),
     limited: limitedBy(policy),
     ...{ enforce, fromOwner, counterKey },
   };
-}
-
-/** The name of a policy for its tenant. */
-export function shownName({ fromOwner, name }: Pick<EnabledPolicy, 'fromOwner' | 'name'>): string {
-  return fromOwner ? `owner:${name}` : name;
 }
 
 function limitedBy({ limits, budget, overridden }: EnabledPolicy): Resource[] {

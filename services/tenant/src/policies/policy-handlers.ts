@@ -22,6 +22,7 @@ import { newCounterKey } from '@gatehouse/secrets/counter-key';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { z } from 'zod';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
+import type { HeldName } from '../shared/holder.ts';
 import { lookUpUserIds } from '../shared/user-names-store.ts';
 import { findGroupId } from '../users/group-store.ts';
 import { describeAgents } from '../shared/agents-client.ts';
@@ -58,7 +59,6 @@ import {
   resetCounter,
   resetCounters,
   withOverrides,
-  type PolicyName,
 } from './policy-store.ts';
 import type { PreviewPolicy } from './policy-preview-client.ts';
 import { showOverride, showOwnerPolicy, showPolicy, type PolicyWithOverrides } from './policy-views.ts';
@@ -171,7 +171,7 @@ function handlersOfAll(
 
 function handlersOfOne(prefix: string, changes: Changes, holder: PolicyAudience): Record<string, Handler> {
   const { tenantIdOf, show, read, preview } = holder;
-  const nameOf = (call: Call): PolicyName => nameIn(call, tenantIdOf);
+  const nameOf = (call: Call): HeldName => nameIn(call, tenantIdOf);
   return {
     [`${prefix}.get`]: async (call: Call) => {
       const policy = await read(call, (db) => findPolicy(db, nameOf(call)));
@@ -287,7 +287,7 @@ async function idsIn(
   return idsOf(call, namesIn({ per, select }, values));
 }
 
-function nameIn(call: Call, tenantIdOf: PolicyAudience['tenantIdOf']): PolicyName {
+function nameIn(call: Call, tenantIdOf: PolicyAudience['tenantIdOf']): HeldName {
   return { tenantId: tenantIdOf(call), idOrName: call.params['policy'] ?? '' };
 }
 

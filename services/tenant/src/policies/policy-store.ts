@@ -3,6 +3,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
 import type { Changed, Queryable } from '@gatehouse/pg/pool';
+import { hasName, hasShownName, isHolders, shownToHolder, type HeldName } from '../shared/holder.ts';
 import { groupPrefix, type NewOverride, type Override, type Policy, type PolicySettings } from './policy.ts';
 import type { PolicyWithOverrides } from './policy-views.ts';
 
@@ -15,15 +16,6 @@ const policyColumns = `
   id, tenant_id as "tenantId", tenants, name, selection, per, limits, budget, alerts, enforce, enabled,
   counts_since as "countsSince", created_at as "createdAt", updated_at as "updatedAt"`;
 
-/** Both roles: the rows of one tenant, or of the owner. */
-const holderCondition = '(tenant_id = $1 or tenant_id is null and $1::uuid is null)';
-
-/** The holder of a policy, null for the owner, and its id or name. */
-export interface PolicyName {
-  tenantId: string | null;
-  idOrName: string;
-}
-
 /** Newest first. A tenant also sees the owner's for it. A page has a bounded number of overrides. */
 export async function listPolicies(
   db: Queryable,
@@ -32,7 +24,7 @@ export async function listPolicies(
 ): Promise<PageRows<PolicyWithOverrides>> {
   const rows = await db.all<Policy>(
     `select ${policyColumns} from tenant.policies
-     where (tenant_id = $1 or tenant_id is null) and ($2::uuid is null or id < $2) order by id desc limit $3`,
+     where ${shownToHolder} and ($2::uuid is null or id < $2) order by id desc limit $3`,
     [tenantId, page.before, page.limit + 1],
   );
   const policies = await withOverrides(db, rows.slice(0, page.limit));
@@ -45,21 +37,20 @@ export async function listPolicies(
 /** Finds one by its id or name; a tenant also the owner's, by `owner:<name>`. */
 export async function findPolicy(
   db: Queryable,
-  { tenantId, idOrName }: PolicyName,
+  { tenantId, idOrName }: HeldName,
 ): Promise<PolicyWithOverrides | null> {
   const row = await db.first<Policy>(
     `select ${policyColumns} from tenant.policies
-     where (tenant_id = $1 or tenant_id is null) and (id::text = $2
-       or case when $1::uuid is not null and tenant_id is null then 'owner:' || name else name end = $2)`,
+     where ${shownToHolder} and ${hasShownName}`,
     [tenantId, idOrName],
   );
   return row === null ? null : ((await withOverrides(db, [row]))[0] ?? null);
 }
 
 /** The kind of a policy's values, which never changes; null without one, and where there is no such policy. */
-export async function findPer(db: Queryable, { tenantId, idOrName }: PolicyName): Promise<PolicyPer | null> {
+export async function findPer(db: Queryable, { tenantId, idOrName }: HeldName): Promise<PolicyPer | null> {
   const row = await db.first<{ per: PolicyPer | null }>(
-    `select per from tenant.policies where ${holderCondition} and (id::text = $2 or name = $2)`,
+    `select per from tenant.policies where ${isHolders} and ${hasName}`,
     [tenantId, idOrName],
   );
   return row?.per ?? null;
@@ -68,7 +59,7 @@ export async function findPer(db: Queryable, { tenantId, idOrName }: PolicyName)
 /** Locks the policy, and updates it to its settings after `change`. Throws `policy_name_taken`. */
 export async function changePolicy(
   db: Queryable,
-  policy: PolicyName,
+  policy: HeldName,
   change: (current: Policy) => { settings: PolicySettings; countsAgain: boolean },
 ): Promise<Changed<PolicyWithOverrides> | null> {
   const locked = await lockPolicy(db, policy);
@@ -97,7 +88,7 @@ export async function insertPolicy(
     `policies ${policy.tenantId ?? ''}`,
   ]);
   const { count } = await db.one<{ count: number }>(
-    `select count(*)::integer as count from tenant.policies where ${holderCondition}`,
+    `select count(*)::integer as count from tenant.policies where ${isHolders}`,
     [policy.tenantId],
   );
   if (count >= most) throw new AppError('limit_reached', `There are at most ${most} policies. Delete some.`);
@@ -136,7 +127,7 @@ export async function resetCounter(db: Queryable, policyId: string, value: strin
 }
 
 /** Deletes a policy with its overrides. Null without one. */
-export async function deletePolicy(db: Queryable, name: PolicyName): Promise<PolicyWithOverrides | null> {
+export async function deletePolicy(db: Queryable, name: HeldName): Promise<PolicyWithOverrides | null> {
   const locked = await lockPolicy(db, name);
   const [policy] = locked === null ? [] : await withOverrides(db, [locked]);
   if (policy === undefined) return null;
@@ -145,10 +136,10 @@ export async function deletePolicy(db: Queryable, name: PolicyName): Promise<Pol
 }
 
 /** Locks a policy of the holder; null without one. */
-export async function lockPolicy(db: Queryable, { tenantId, idOrName }: PolicyName): Promise<Policy | null> {
+export async function lockPolicy(db: Queryable, { tenantId, idOrName }: HeldName): Promise<Policy | null> {
   return db.first<Policy>(
     `select ${policyColumns} from tenant.policies
-     where ${holderCondition} and (id::text = $2 or name = $2) for update`,
+     where ${isHolders} and ${hasName} for update`,
     [tenantId, idOrName],
   );
 }

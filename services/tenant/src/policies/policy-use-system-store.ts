@@ -14,7 +14,8 @@ import { findCounterRows, type CounterAsk } from '../limits/policy-counter-store
 import { counterWindow } from '../limits/policy-counters.ts';
 import type { NameForm, ResolvedUser } from '../users/user-system-store.ts';
 import { foldedName } from '../users/user.ts';
-import { shownName, type EnabledPolicy } from './enabled-policy.ts';
+import { nameForTenant } from '../shared/holder.ts';
+import type { EnabledPolicy } from './enabled-policy.ts';
 
 interface ShownPolicy extends MatchedPolicy {
   name: string;
@@ -141,7 +142,7 @@ function matchedPolicy(keyRing: KeyRing, policy: EnabledPolicy): ShownPolicy {
   const { id, tenantId, selection, per, fromOwner, counterKey } = policy;
   const { api_keys: apiKeys, ...select } = selection;
   return {
-    ...{ id, per, name: shownName(policy), countsOwnKeys: !fromOwner },
+    ...{ id, per, name: nameForTenant(policy), countsOwnKeys: !fromOwner },
     counterKey: openCounterKey(keyRing, { tenantId, policyId: id }, counterKey),
     select: { ...select, ...(apiKeys !== undefined && { apiKeys }) },
   };

@@ -1,5 +1,6 @@
 import type * as policies from '@gatehouse/contract/policies';
 import type { Override, Policy } from './policy.ts';
+import { nameForTenant } from '../shared/holder.ts';
 import { showOwnerSelection, showSelection } from './selection.ts';
 
 /** A policy with its overrides. */
@@ -12,7 +13,7 @@ export function showPolicy(policy: PolicyWithOverrides): policies.Policy {
   const { selection, tenantId, name } = policy;
   return {
     ...showCommon(policy),
-    name: tenantId === null ? `owner:${name}` : name,
+    name: nameForTenant({ name, fromOwner: tenantId === null }),
     select: showSelection(selection),
   };
 }

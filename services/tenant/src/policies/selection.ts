@@ -21,6 +21,12 @@ export function selectionOf(select: Readonly<Record<string, string[] | undefined
   return selection;
 }
 
+/** A selection in a message to chat, with all fields. */
+export function selectionLists(selection: Selection) {
+  const { api_keys: apiKeys, ...lists } = showSelection(selection);
+  return { ...lists, apiKeys };
+}
+
 /** A selection of a tenant's admins, with all fields. */
 export function showSelection(selection: Selection): RunSelect {
   const { users = [], groups = [] } = selection;
