@@ -261,6 +261,8 @@ export const settleDeadlineMs = 5_000;
 export const slotTries = 3;
 export const slotAskMs = 60;
 export const leaseReturnMs = 25;
+/** What is left of a lease at its end is returned so much later, with others: no lease waits for it. */
+export const returnSliceMs = 100;
 /** After so long, a request waiting for a budget is no longer overtaken. */
 export const patientMs = 1_000;
 /** Times at which requests waiting for amounts of a budget reserved by others ask, all together. */

@@ -3,6 +3,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { Resource, type Ask, type Demand, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Admission } from './admission.ts';
 import type { PolicyCounter } from '../policies/policy.ts';
+import { DueReturns } from './due-returns.ts';
 import { LeasedLimit, type Need } from './leased-limit.ts';
 import { refusal, reservedRefusal } from './refusal.ts';
 import {
@@ -37,6 +38,7 @@ export class TenantLimits {
   readonly #reservedWaitMs: number;
   /** By subject, of which each has a few: a request looks up to 256 limits up, and names of two parts cost it 30 µs. */
   readonly #limits = new Map<string, LeasedLimit[]>();
+  readonly #returns = new DueReturns();
   #countsSessions = false;
   #waiting: WaitingRequest[] = [];
   /** When the tenant service is called next: Infinity for never, or `underWay`. */
@@ -88,7 +90,7 @@ export class TenantLimits {
     };
     signal?.addEventListener('abort', leave);
     this.#waiting.push(waiter);
-    this.#schedule([]);
+    this.#schedule();
     return promise.finally(() => signal?.removeEventListener('abort', leave));
   }
 
@@ -105,7 +107,7 @@ export class TenantLimits {
       this.#callAt = Infinity;
     }
     try {
-      for (const returns of partsOf(this.#returnsUntil(Infinity))) await this.#call([], returns);
+      for (const due of partsOf(this.#returns.take(Infinity, Infinity))) await this.#call([], due);
     } catch {
       // Another replica releases what this one holds.
     }
@@ -114,7 +116,7 @@ export class TenantLimits {
   /** This replica was declared dead and starts over under another id. */
   renew(holderId: string): void {
     this.#holderId = holderId;
-    for (const limit of this.#all()) limit.renewed(holderId);
+    for (const limits of this.#limits.values()) for (const limit of limits) limit.renewed(holderId);
   }
 
   /** Forgets unused limits, like those of keys without requests. Returns whether no limit is left. */
@@ -141,10 +143,6 @@ export class TenantLimits {
     return limit;
   }
 
-  *#all(): Generator<LeasedLimit> {
-    for (const limits of this.#limits.values()) yield* limits;
-  }
-
   /** A request may wait for what has become free here. */
   #changed(limit: LeasedLimit): void {
     if (limit.resource === Resource.BUDGET && this.#waiting.length > 0) {
@@ -152,15 +150,16 @@ export class TenantLimits {
       for (const waiter of this.#waiting)
         if (waiter.needs.some((need) => need.limit === limit)) waiter.askAt = Math.min(waiter.askAt, now);
     }
-    this.#schedule([limit]);
+    this.#returns.add(limit);
+    this.#schedule();
   }
 
-  /** Makes sure a call follows for waiting requests, and for what `limits` have to return. */
-  #schedule(limits: Iterable<LeasedLimit>): void {
+  /** Makes sure a call follows for waiting requests, and for what is to be returned. */
+  #schedule(): void {
     if (this.#callAt === underWay) return;
-    let [at, returnAt] = [Infinity, Infinity];
+    let at = Infinity;
     for (const { askAt } of this.#waiting) at = Math.min(at, askAt);
-    if (!this.#stopped) for (const limit of limits) returnAt = Math.min(returnAt, limit.returnAt);
+    const returnAt = this.#stopped ? Infinity : this.#returns.nextAt;
     // Nearly always, and without the clock: each request changes all of its limits.
     if (Math.min(at, returnAt) >= this.#callAt) return;
     const now = monotonicMs();
@@ -178,9 +177,10 @@ export class TenantLimits {
     await new Promise(setImmediate);
     const asking = this.#takeDue();
     const now = monotonicMs();
+    const limits = new Set(asking.flatMap(({ needs }) => needs.map(({ limit }) => limit)));
     for (const waiter of asking) waiter.hold(now);
     try {
-      await this.#call(asking, asking.length > 0 ? [] : this.#returnsUntil(now).slice(0, maxReturned));
+      await this.#call(asking, asking.length > 0 ? [] : this.#returns.take(now, maxReturned));
       this.#answer(asking);
     } catch (error) {
       // Returns of the failed call are sent again a second later.
@@ -189,8 +189,10 @@ export class TenantLimits {
         waiter.reject(error);
       }
     }
+    // Grants end, and what was held for a request that waits on is free again.
+    for (const limit of limits) this.#returns.add(limit);
     this.#callAt = Infinity;
-    this.#schedule(this.#all());
+    this.#schedule();
   }
 
   /** Takes the requests asked for now off the list. */
@@ -223,15 +225,6 @@ export class TenantLimits {
     return claimed;
   }
 
-  /** The limits with something to return by then, those due longest first. */
-  #returnsUntil(time: number): LeasedLimit[] {
-    return [...this.#all()]
-      .map((limit) => ({ limit, at: limit.returnAt }))
-      .filter(({ at }) => at < Infinity && at <= time)
-      .sort((one, other) => (one.at === other.at ? 0 : one.at - other.at))
-      .map(({ limit }) => limit);
-  }
-
   async #call(asking: readonly WaitingRequest[], returning: readonly LeasedLimit[]): Promise<void> {
     const { byLimit, demands } = askedLimits(asking, returning);
     if (byLimit.size === 0) return;
@@ -254,6 +247,8 @@ export class TenantLimits {
       const now = monotonicMs();
       for (const { limit, ask } of asks) limit.failed(ask, now);
       throw error;
+    } finally {
+      for (const limit of returning) this.#returns.add(limit);
     }
   }
 
