@@ -3,11 +3,12 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { replaceGroups } from '../users/group-store.ts';
-import { changeUser, forgetUser, formsOf } from '../users/user-change-store.ts';
+import { changeUser, forgetUser, formsOf, scimNames } from '../users/user-change-store.ts';
 import { revokeKeysOf } from '../users/user-keys-store.ts';
 import { userAudit } from '../users/user-views.ts';
 import { findUser, foldedNamesOf, lockUsers, readUser } from '../users/user-store.ts';
-import type { ChangedUser, User } from '../users/user.ts';
+import { foldedName, type ChangedUser, type User } from '../users/user.ts';
+import { maxAliases } from '../bounds.ts';
 import { attributesOf, type ScimUser } from './scim-user.ts';
 import { scimUserById, scimUserIdOf, setScim } from './scim-user-store.ts';
 
@@ -75,7 +76,7 @@ async function writeUser(
     ...{ tenantId, name },
     source: 'scim',
     fields: {
-      aliases: [...(before?.aliases ?? []), ...names],
+      aliases: aliasesWith(names, before),
       ...{ displayName, emails: [...new Set(emails.map(({ value }) => value))], isBlocked: !active },
     },
   });
@@ -84,6 +85,19 @@ async function writeUser(
   if (before !== null && before.scim === null)
     await replaceGroups(db, { tenantId, personId: id, source: 'login', groups: new Set() });
   return { before: changed.before, after: await readUser(db, id) };
+}
+
+/**
+ * The aliases of a user with the names that SCIM has for it now. A user renamed so often that these are too many loses the
+ * names before them: a directory sends its change at every sync, and couldn't end it.
+ */
+function aliasesWith(names: readonly string[], before: User | null): string[] {
+  const { aliases = [], userId = null } = before ?? {};
+  const all = new Set([...aliases, ...names].map(foldedName));
+  if (userId !== null) all.delete(foldedName(userId));
+  if (all.size <= maxAliases) return [...aliases, ...names];
+  const replaced = new Set(scimNames(before).map(foldedName));
+  return [...aliases.filter((alias) => !replaced.has(foldedName(alias))), ...names];
 }
 
 /** Forgets a user, revokes its keys, and leaves a block by SCIM; null without one. */

@@ -67,7 +67,7 @@ export async function changeUser(
   if (fields.aliases !== undefined)
     await replaceAliases(db, keyRing, {
       ...{ tenantId, id, userId },
-      aliases: [...scimNames(before), ...fields.aliases],
+      aliases: source === 'scim' ? fields.aliases : [...scimNames(before), ...fields.aliases],
     });
   if (fields.groups !== undefined) {
     const groups = await groupIds(db, tenantId, fields.groups);
@@ -86,8 +86,8 @@ export async function changeUser(
   };
 }
 
-/** The names by which SCIM knows a user: these stay. */
-function scimNames(user: User | null): string[] {
+/** The names by which SCIM knows a user: these stay until SCIM replaces them. */
+export function scimNames(user: User | null): string[] {
   if (user === null || user.scim === null) return [];
   return [user.scim.userName, ...(user.externalId === null ? [] : [user.externalId])];
 }
