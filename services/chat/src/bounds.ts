@@ -261,7 +261,7 @@ export const settleDeadlineMs = 5_000;
 export const slotTries = 3;
 export const slotAskMs = 60;
 export const leaseReturnMs = 25;
-/** What is left of a lease at its end is returned so much later, with others: no lease waits for it. */
+/** The rest of a lease that has ended is returned with others, so much later: no lease waits for it. */
 export const returnSliceMs = 100;
 /** After so long, a request waiting for a budget is no longer overtaken. */
 export const patientMs = 1_000;

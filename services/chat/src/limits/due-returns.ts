@@ -1,14 +1,13 @@
-import type { LeasedLimit } from './leased-limit.ts';
 import { returnSliceMs } from '../bounds.ts';
 
 /**
  * Limits by the time at which they have something to return, in slices: a tenant has one for each of its users and
  * sessions, too many to look through at every call. Each stands here once; when its slice comes, it is asked again.
  */
-export class DueReturns {
+export class DueReturns<Limit extends { readonly returnAt: number }> {
   /** Few: leases end within seconds. */
-  readonly #bySlice = new Map<number, Set<LeasedLimit>>();
-  readonly #sliceOf = new Map<LeasedLimit, number>();
+  readonly #bySlice = new Map<number, Set<Limit>>();
+  readonly #sliceOf = new Map<Limit, number>();
 
   /** When the first may be due; Infinity for never. */
   get nextAt(): number {
@@ -16,7 +15,7 @@ export class DueReturns {
   }
 
   /** Adds a limit that may have something to return, now or earlier than before. */
-  add(limit: LeasedLimit): void {
+  add(limit: Limit): void {
     const at = Math.ceil(limit.returnAt / returnSliceMs) * returnSliceMs;
     const known = this.#sliceOf.get(limit) ?? Infinity;
     if (at >= known) return;
@@ -28,9 +27,9 @@ export class DueReturns {
   }
 
   /** Removes those due at `time`, at most `count`, those due longest first. */
-  take(time: number, count: number): LeasedLimit[] {
-    const due: LeasedLimit[] = [];
-    const later: LeasedLimit[] = [];
+  take(time: number, count: number): Limit[] {
+    const due: Limit[] = [];
+    const later: Limit[] = [];
     for (const at of [...this.#bySlice.keys()].sort((one, other) => (one < other ? -1 : 1))) {
       if (at > time) break;
       for (const limit of this.#bySlice.get(at) ?? []) {
@@ -43,7 +42,7 @@ export class DueReturns {
     return due;
   }
 
-  #remove(limit: LeasedLimit, at: number): void {
+  #remove(limit: Limit, at: number): void {
     const slice = this.#bySlice.get(at);
     slice?.delete(limit);
     if (slice?.size === 0) this.#bySlice.delete(at);

@@ -38,7 +38,7 @@ export class TenantLimits {
   readonly #reservedWaitMs: number;
   /** By subject, of which each has a few: a request looks up to 256 limits up, and names of two parts cost it 30 µs. */
   readonly #limits = new Map<string, LeasedLimit[]>();
-  readonly #returns = new DueReturns();
+  readonly #returns = new DueReturns<LeasedLimit>();
   #countsSessions = false;
   #waiting: WaitingRequest[] = [];
   /** When the tenant service is called next: Infinity for never, or `underWay`. */
