@@ -13,9 +13,21 @@ export type InTurn = <Result>(piece: () => Result) => Promise<Result>;
 /** A turn ends with the first step after so many milliseconds. */
 const turnMs = 10;
 
-/** Runs pieces of work on a text: each in a turn of the tenant if it is large. */
+/**
+ * Runs pieces of work on a text, each in a turn of the tenant. The first ones of a small text run at once, until they
+ * have taken the time of a turn together: a small text may need much work.
+ */
 export function cooperativeFor({ length }: { length: number }, tenantId: string | null): InTurn {
-  return async (piece) => (length <= smallBytes ? piece() : runCooperatively(tenantId, piece));
+  let leftMs = length <= smallBytes ? turnMs : 0;
+  return async (piece) => {
+    if (leftMs <= 0) return runCooperatively(tenantId, piece);
+    const startedAt = monotonicMs();
+    try {
+      return piece();
+    } finally {
+      leftMs -= monotonicMs() - startedAt;
+    }
+  };
 }
 
 /** The result of steps, taken all at once. */

@@ -53,11 +53,9 @@ async function guarded(
   const models = [...new Set(target.chain.map(({ id }) => id))];
   const guardrails = await known.guardrailsOf(index, { tenantId, selected: runFactsOf(request), models });
   if (guardrails === null || guardrails.refusal !== null) return { guardrails, text, sent };
+  const inTurn = cooperativeFor(text, tenantId);
   const passed = (body: Buffer, isRepeat: boolean): Promise<Buffer> =>
-    runSteps(
-      guardrails.requestPassed(body, dialect.texts.request, { isRepeat }),
-      cooperativeFor(body, tenantId),
-    );
+    runSteps(guardrails.requestPassed(body, dialect.texts.request, { isRepeat }), inTurn);
   const whole = await passed(text, false);
   if (whole !== text) share.grow(whole.length);
   return {

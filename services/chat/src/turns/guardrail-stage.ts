@@ -1,4 +1,4 @@
-import { cooperativeFor, runSteps } from '@gatehouse/kit/cooperative-steps';
+import { cooperativeFor, runSteps, type InTurn } from '@gatehouse/kit/cooperative-steps';
 import type { Passage } from '@gatehouse/proto/memory/v1/memory';
 import type { RunGuardrails } from '../guardrails/run-guardrails.ts';
 import { sampleOf } from '@gatehouse/dialects/usage/token-estimate';
@@ -18,44 +18,41 @@ export const guardrailStage: TurnStage = {
 export async function checkAdditions(turn: TurnContext, guardrails: RunGuardrails): Promise<void> {
   guardrails.admit();
   const { target, tools, actor, dialect } = turn;
-  const { tenantId } = actor;
   const { systemPrompt } = target;
+  const length = (systemPrompt?.length ?? 0) + (tools?.definitions.text.length ?? 0);
+  const inTurn = cooperativeFor({ length }, actor.tenantId);
   if (systemPrompt !== null) {
     const passed = guardrails.textPassed(systemPrompt, { kind: 'system', isOlder: false });
     turn.target = {
       ...target,
-      systemPrompt: await runSteps(passed, cooperativeFor(systemPrompt, tenantId)),
+      systemPrompt: await runSteps(passed, inTurn),
     };
   }
   if (tools !== null) {
     const { text } = tools.definitions;
     const passed = guardrails.definitionsPassed(text, dialect.texts.request);
-    const definitions = await runSteps(passed, cooperativeFor(text, tenantId));
+    const definitions = await runSteps(passed, inTurn);
     turn.tools = {
       ...tools,
       definitions: definitions === text ? tools.definitions : definedBy(definitions),
-      call: guardedCall(tools.call, guardrails, tenantId),
+      call: guardedCall(tools.call, guardrails, inTurn),
     };
   }
   guardrails.assertPassed();
 }
 
-/** A blocked call, or a blocked result, is answered with a sentence for the model. */
-function guardedCall(
-  call: TurnTools['call'],
-  guardrails: RunGuardrails,
-  tenantId: string,
-): TurnTools['call'] {
+/**
+ * A blocked call, or a blocked result, is answered with a sentence for the model. All calls of the turn share `inTurn`: many
+ * at once do not hold the event loop.
+ */
+function guardedCall(call: TurnTools['call'], guardrails: RunGuardrails, inTurn: InTurn): TurnTools['call'] {
   return async (tool, argumentsJson, signal) => {
-    const passed = await runSteps(
-      guardrails.argumentsPassed(argumentsJson),
-      cooperativeFor(argumentsJson, tenantId),
-    );
+    const passed = await runSteps(guardrails.argumentsPassed(argumentsJson), inTurn);
     if ('blocked' in passed)
       return { content: passed.blocked, outcome: 'content_blocked', argumentsJson: '{}' };
     const { content, outcome } = await call(tool, passed.argumentsJson, signal);
-    const checked = runSteps(guardrails.resultPassed(content), cooperativeFor(content, tenantId));
-    return { content: await checked, outcome, argumentsJson: passed.argumentsJson };
+    const checked = await runSteps(guardrails.resultPassed(content), inTurn);
+    return { content: checked, outcome, argumentsJson: passed.argumentsJson };
   };
 }
 
@@ -69,8 +66,10 @@ export function passagesPassed({
   actor: { tenantId },
 }: TurnContext): ((passages: readonly Passage[]) => Promise<readonly Passage[]>) | undefined {
   if (guardrails === null) return undefined;
+  // All passages share it: many at once do not hold the event loop.
+  const inTurn = cooperativeFor({ length: 0 }, tenantId);
   const passed = async (text: string): Promise<string> =>
-    runSteps(guardrails.textPassed(text, { kind: 'user', isOlder: true }), cooperativeFor(text, tenantId));
+    runSteps(guardrails.textPassed(text, { kind: 'user', isOlder: true }), inTurn);
   return (passages) =>
     Promise.all(
       passages.map(async (passage) => ({
