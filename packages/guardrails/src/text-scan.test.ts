@@ -161,6 +161,15 @@ describe('a scan for all checks of a run', () => {
     }
   });
 
+  test('with very many matches of several checks each has one for its further ones', () => {
+    const checks = [patternsOf({ words: ['acme'] }), patternsOf({ words: ['acme', 'corp'] })];
+    const text = `${'acme '.repeat(mostMatches)}corp`;
+    const matches = lastReports(stepsOf(checks, piecesOf(text, [1000])));
+    expect(matches).toHaveLength(mostMatches + 2);
+    for (const check of checks.keys())
+      expect(matches.findLast((match) => match.check === check)).toMatchObject({ until: text.length });
+  });
+
   test.each(['hello wor', 'a 12', 'x\u200d', '❤\ufe0f', '中文'])(
     'nothing of %j is held without a reason',
     (text) => {

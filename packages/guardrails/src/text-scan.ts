@@ -33,7 +33,7 @@ const partLength = 512;
 /** Characters dropped at once: each time copies the rest. */
 const trimmedAt = 2_048;
 
-/** Matches of one check in one text. From the next one on, all of the text is one match. */
+/** Matches of all checks in one text. From the next one on, all of the text is one match of each check that has more. */
 export const mostMatches = 10_000;
 
 /** Matches noted in one step. */
@@ -47,8 +47,6 @@ interface ScannedCheck {
   readonly walks: readonly { readonly walk: ShapeWalk; readonly type: number }[];
   /** The start of the oldest attempt of each type. */
   readonly oldest: Float64Array;
-  /** Matches so far. */
-  begun: number;
   /** The match with all further ones. */
   flood: { readonly type: number; readonly from: number } | null;
 }
@@ -63,6 +61,8 @@ export class TextScan {
   readonly #walks = new Map<Shape, ShapeWalk>();
   readonly #hasExceptions: boolean;
   #cleared = 0;
+  /** Matches so far. */
+  #begun = 0;
   /** The text in memory, in the form in which it is read: for shapes with their context, and for exceptions. */
   #window = { text: '', base: 0 };
 
@@ -105,7 +105,6 @@ export class TextScan {
       attempts,
       walks,
       oldest: new Float64Array(types.length),
-      begun: 0,
       flood: null,
     };
   }
@@ -143,9 +142,9 @@ export class TextScan {
       for (const span of state.coverage.take(Math.min(held, read), state.oldest, this.#normalized)) {
         if (++taken % matchesOfStep === 0) yield;
         const isBeforeFlood = span.from < (state.flood?.from ?? Infinity);
-        if (span.isNew ? state.begun < mostMatches : isBeforeFlood) note(span);
+        if (span.isNew ? this.#begun < mostMatches : isBeforeFlood) note(span);
         else if (span.isNew && !wasFlooded && isBeforeFlood) state.flood = span;
-        if (span.isNew) state.begun++;
+        if (span.isNew) this.#begun++;
       }
       if (state.flood !== null) note({ ...state.flood, until: cleared });
     }

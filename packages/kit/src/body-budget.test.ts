@@ -98,6 +98,32 @@ describe('a body budget', () => {
     expect(budget.inUse.bytes).toBeLessThanOrEqual((96 + 62) * MiB);
   });
 
+  it('gets back what a part of a share has before the share ends', () => {
+    const budget = new BodyBudget({ perTenant: 100, perProcess: 200 });
+    const share = budget.open('a', null);
+    share.grow(40);
+    const part = share.part();
+    part.grow(50);
+    part.grow(5);
+    expect(() => budget.open('a', 10)).toThrow(perTenantFull);
+    part.release();
+    part.release();
+    expect(budget.inUse).toEqual({ bytes: 40, tenants: 1 });
+    part.grow(60);
+    share.release();
+    part.release();
+    part.grow(10);
+    expect(budget.inUse).toEqual({ bytes: 0, tenants: 0 });
+  });
+
+  it('refuses a part of a share that does not fit beside other bodies', () => {
+    const budget = new BodyBudget({ perTenant: 100, perProcess: 200 });
+    budget.open('a', null).grow(40);
+    const part = budget.open('a', null).part();
+    expect(() => part.grow(61)).toThrow(perTenantFull);
+    expect(budget.inUse.bytes).toBe(40);
+  });
+
   it('gets everything back once, and charges a released share nothing more', () => {
     const budget = new BodyBudget({ perTenant: 100, perProcess: 100 });
     const share = budget.open('a', 10);

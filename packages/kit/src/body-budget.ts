@@ -23,6 +23,8 @@ export interface BodyShare {
 
 /** The share of a body of a tenant. */
 export interface TenantShare extends BodyShare {
+  /** Opens a part for what is in memory for a while because of the body: it is charged to the share, and released before. */
+  part(): BodyShare;
   /** Releases all but so many bytes: the rest of the body is no longer in memory. */
   shrink(bytes: number): void;
   /**
@@ -119,6 +121,7 @@ export class BodyBudget {
     };
     if (bytes !== null) this.#check(body, bytes);
     return {
+      part: () => this.#part(body),
       enter: (announced) => (body.isOpen ? this.#enter(body, announced ?? 0) : undefined),
       grow: (more) => {
         if (!body.isOpen) return;
@@ -141,6 +144,25 @@ export class BodyBudget {
         clearTimeout(body.announcementTimer);
         body.wait?.end();
         this.#change(body, { bytes: -body.bytes, copies: -body.copies, announced: -body.announced });
+        this.#admitWaiting();
+      },
+    };
+  }
+
+  #part(body: Body): BodyShare {
+    let charged = 0;
+    return {
+      grow: (more) => {
+        if (!body.isOpen) return;
+        this.#check(body, more);
+        this.#change(body, { bytes: more });
+        charged += more;
+      },
+      release: () => {
+        const bytes = Math.min(charged, body.bytes);
+        charged = 0;
+        if (!body.isOpen || bytes === 0) return;
+        this.#change(body, { bytes: -bytes });
         this.#admitWaiting();
       },
     };

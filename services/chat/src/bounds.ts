@@ -325,6 +325,10 @@ export const mostContentOfTenant = { count: 1_000_000, bytes: 20 * 1024 * 1024 *
 export const toolSpareMs = 5_000;
 
 /* Guardrails */
+/** Changes of single matches in one request. Beyond it, a text with matches is replaced whole by the first placeholder. */
+export const mostChanges = 20_000;
+/** Memory to check the texts of one request, by estimate. More values get 413. */
+export const viewBytes = 128 * 1024 * 1024;
 /**
  * Texts let pass by models of guardrails, about 40,000, and 5,000 of a tenant. Those of a tenant beyond its part, or of the tenant with the
  * most, go first if unused for the longest time, and are asked about again.

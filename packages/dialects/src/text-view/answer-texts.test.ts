@@ -155,7 +155,9 @@ describe('the texts of an answer', () => {
       const viewText = view.texts.find(({ value }) => value.includes('SECRET'));
       const from = viewText?.value.indexOf('SECRET') ?? -1;
       if (viewText === undefined) throw new Error('the view has no such text');
-      return JSON.parse(view.rewritten([{ viewText, from, until: from + 6, text: '[S]' }]).toString());
+      return JSON.parse(
+        atOnce(view.rewritten([{ viewText, from, until: from + 6, text: '[S]' }])).toString(),
+      );
     };
     const message = (content: string, start: number, end: number): Fields => ({
       choices: [
@@ -196,7 +198,7 @@ describe('the texts of an answer', () => {
       const view = viewOf(name, answer);
       const [viewText] = view.texts;
       if (viewText === undefined) throw new Error('the view has no text');
-      return JSON.parse(view.rewritten([{ viewText, from: 0, until: 1, text: 'We' }]).toString());
+      return JSON.parse(atOnce(view.rewritten([{ viewText, from: 0, until: 1, text: 'We' }])).toString());
     };
     const thinking = { type: 'thinking', thinking: 'I greet.', signature: 'c2lnbmVk' };
     const text = { type: 'text', text: 'Hello', signature: 'c2lnbmVk' };
@@ -231,7 +233,9 @@ describe('the texts of an answer', () => {
     const view = viewOf('chat', { choices: [choice('Hello'), choice('Bye')] });
     const [viewText] = view.texts;
     if (viewText === undefined) throw new Error('the view has no text');
-    expect(JSON.parse(view.rewritten([{ viewText, from: 1, until: 4, text: '---' }]).toString())).toEqual({
+    expect(
+      JSON.parse(atOnce(view.rewritten([{ viewText, from: 1, until: 4, text: '---' }])).toString()),
+    ).toEqual({
       choices: [{ message: { content: 'H---o' }, logprobs: null }, choice('Bye')],
     });
   });

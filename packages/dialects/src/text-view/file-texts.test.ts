@@ -76,7 +76,8 @@ describe('an address of a file', () => {
       const view = viewOf('chat', request(before));
       const [viewText] = view.texts;
       if (viewText === undefined) throw new Error('the view has no text');
-      expect(view.rewritten([{ viewText, from: 4, until: 6, text: '[OK]' }]).toString()).toBe(request(after));
+      const rewritten = atOnce(view.rewritten([{ viewText, from: 4, until: 6, text: '[OK]' }]));
+      expect(rewritten.toString()).toBe(request(after));
     }
   });
 });

@@ -206,7 +206,7 @@ export class FrameTexts {
       const viewText = source instanceof SourceText ? source : texts[strings.indexOf(source)];
       return viewText === undefined ? [] : [{ viewText, ...change }];
     });
-    const written = view.rewritten(edits, this.#stream);
+    const written = atOnce(view.rewritten(edits, this.#stream));
     if (edits.length === 0 && written.all[0] === json) return this.#frame;
     return Buffer.concat([before, ...written.all, after]);
   }

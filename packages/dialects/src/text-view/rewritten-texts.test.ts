@@ -19,7 +19,7 @@ const rewritten = (name: DialectName, body: string, [value, by]: readonly [strin
   const viewText = view.texts.find((text) => text.value.includes(value));
   if (viewText === undefined) throw new Error('the view has no such text');
   const from = viewText.value.indexOf(value);
-  return view.rewritten([{ viewText, from, until: from + value.length, text: by }]).toString();
+  return atOnce(view.rewritten([{ viewText, from, until: from + value.length, text: by }])).toString();
 };
 
 describe('a rewritten request', () => {
@@ -54,9 +54,8 @@ describe('a rewritten request', () => {
           const [begin, end] = onCharacters(of.value, from, length);
           chosen.set(of, { from: begin, until: end, text });
         }
-        const written = view
-          .rewritten([...chosen].map(([viewText, each]) => ({ viewText, ...each })))
-          .toString();
+        const edits = [...chosen].map(([viewText, each]) => ({ viewText, ...each }));
+        const written = atOnce(view.rewritten(edits)).toString();
         if (chosen.size === 0) expect(written).toBe(body);
         const expected = view.texts
           .map((text) => {

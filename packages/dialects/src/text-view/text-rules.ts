@@ -130,7 +130,7 @@ export class TextPlace {
   hasNumbers = false;
   /** The element of the conversation around it. */
   element: TextPlace | null;
-  readonly #signs = new Map<string, string[]>();
+  #signs: Map<string, string[]> | undefined;
   #path: Path | undefined;
   #key: string | undefined;
   #kind: GuardedText | undefined;
@@ -160,6 +160,7 @@ export class TextPlace {
 
   /** Notes a part of a string by which others are read. */
   note(name: string, part: string): void {
+    this.#signs ??= new Map();
     const noted = this.#signs.get(name);
     if (noted === undefined) this.#signs.set(name, [part]);
     else noted.push(part);
@@ -173,7 +174,7 @@ export class TextPlace {
 
   /** All noted ones of a name. */
   signs(name: string): readonly string[] {
-    return this.#signs.get(name) ?? [];
+    return this.#signs?.get(name) ?? [];
   }
 
   /** The document, an object. */

@@ -17,6 +17,30 @@ const textsOf = (name: DialectName, body: Fields): string[] =>
     ({ kind, param, value, isFixed }) => `${kind} ${param} ${isFixed ? '=' : ''}${value}`,
   );
 
+describe('the memory of a view', () => {
+  const withArguments = (text: string): Buffer => {
+    const call = { type: 'function', function: { name: 'f', arguments: text } };
+    return Buffer.from(JSON.stringify({ messages: [{ role: 'assistant', tool_calls: [call] }] }));
+  };
+  const many = withArguments(JSON.stringify({ list: Array.from({ length: 1_000 }, () => ({})) }));
+  const bytesOf = (json: Buffer): number => {
+    let bytes = 0;
+    atOnce(TextView.read(json, dialects.chat.texts.request, (more) => (bytes += more)));
+    return bytes;
+  };
+
+  it('grows with objects, also with those in strings of JSON', () => {
+    expect(bytesOf(many)).toBeGreaterThan(bytesOf(withArguments('{}')) + 200_000);
+  });
+
+  it('is refused before the rest is read', () => {
+    const full = (): never => {
+      throw new Error('full');
+    };
+    expect(() => atOnce(TextView.read(many, dialects.chat.texts.request, full))).toThrow('full');
+  });
+});
+
 describe('the texts of a request', () => {
   it('has those of chat completions', () => {
     const call = {

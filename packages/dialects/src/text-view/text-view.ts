@@ -2,7 +2,7 @@ import { openBrace } from '@gatehouse/kit/json-bytes';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { JsonScan, parsedAtOnce } from '@gatehouse/kit/json-scan';
 import { parsedBytes } from '../bounds.ts';
-import { applyEdits, type Edit } from '../wire/json-edits.ts';
+import { editSteps, type Edit } from '../wire/json-edits.ts';
 import type { Pieces } from '../wire/pieces.ts';
 import { textsOfFile } from './file-texts.ts';
 import {
@@ -55,9 +55,12 @@ export class TextView {
     this.places = places;
   }
 
-  /** `body`: valid JSON within `parsedAtOnce`. */
-  static *read(body: Buffer, rules: TextRules): Steps<TextView> {
-    const reader = new TextReader(rules);
+  /**
+   * `body`: valid JSON within `parsedAtOnce`. `grow`: is called with about the bytes of memory that the view takes, as it
+   * takes them. It may throw.
+   */
+  static *read(body: Buffer, rules: TextRules, grow: Grow = () => undefined): Steps<TextView> {
+    const reader = new TextReader(rules, grow);
     yield* reader.read(body);
     return new TextView(body, rules, reader);
   }
@@ -68,13 +71,15 @@ export class TextView {
   }
 
   /** The document with changes of its texts; every byte of other values stays. Throws for a fixed text. */
-  rewritten(changes: readonly ViewChange[], earlier?: EarlierChanges): Pieces {
+  *rewritten(changes: readonly ViewChange[], earlier?: EarlierChanges): Steps<Pieces> {
     const byText = Map.groupBy(changes, ({ viewText }) => viewText);
     const stream = earlier ?? new DocumentChanges(byText);
     const excerpts = this.#cutExcerpts(stream);
     const byDocument = new Map<SourceText | null, Edit[]>([[null, []]]);
     const changedPlaces = new Set<TextPlace>();
+    let count = 0;
     for (const [text, list] of byText) {
+      if ((count += 1) % changedInStep === 0) yield;
       if (!(text instanceof SourceText) || text.isFixed) throw new Error('a fixed text has been changed');
       if (excerpts.has(text)) continue;
       const edits = byDocument.get(text.outer) ?? [];
@@ -84,14 +89,17 @@ export class TextView {
         changedPlaces.add(place);
     }
     const edits: Edit[] = [];
-    for (const [outer, inner] of byDocument)
+    for (const [outer, inner] of byDocument) {
       for (const edit of outer?.editsInside(inner) ?? inner) edits.push(edit);
+      yield;
+    }
     for (const { around, from: at, until, replacement } of this.#repeats)
       if (changedPlaces.has(around) || earlier?.isUnsigned(around) === true)
         edits.push({ at, until, text: replacement });
     for (const edit of this.#offsetEdits(stream)) edits.push(edit);
     for (const { from: at, until } of excerpts) edits.push({ at, until, text: '""' });
-    return applyEdits(this.#body, edits);
+    yield;
+    return yield* editSteps(this.#body, edits);
   }
 
   /** Excerpts with a beginning or end within a replaced text: they have a part of it. */
@@ -148,8 +156,17 @@ class DocumentChanges {
   }
 }
 
+/** Counts bytes of memory. */
+export type Grow = (bytes: number) => void;
+
 /** So many texts are read in a step, which takes a few milliseconds. */
 const addedInStep = 1_024;
+
+/** So many texts are changed in a step. */
+const changedInStep = 1_024;
+
+/** About the bytes of memory of an object or a list of a document, of a text, and of each byte of JSON with texts. */
+const memory = { place: 200, text: 300, byte: 2 };
 
 const word = /^[\w.:/+=-]{0,512}$/;
 
@@ -165,16 +182,18 @@ class TextReader {
   offsets: readonly Leaf[] = [];
   places: readonly TextPlace[] = [];
   readonly #rules: TextRules;
+  readonly #grow: Grow;
   #older: ReturnType<typeof olderOf> = { all: new Set(), texts: new Set() };
 
-  constructor(rules: TextRules) {
+  constructor(rules: TextRules, grow: Grow) {
     this.#rules = rules;
+    this.#grow = grow;
   }
 
   *read(body: Buffer): Steps<void> {
     const around = new TextPlace(null, { name: '', index: -1, isList: false, reading: null });
     const walk = new TextWalk(body, this.#rules, around, Math.max(0, body.indexOf(openBrace)));
-    while (!walk.step()) yield;
+    yield* this.#walk(walk, body);
     for (const repeat of walk.repeats) this.repeats.push(repeat);
     this.offsets = walk.offsets;
     this.places = walk.places;
@@ -182,6 +201,18 @@ class TextReader {
     yield* this.#addAll({ json: body, outer: null }, walk.leaves);
     for (const place of walk.places)
       if (this.#rules.isUnreadable(place)) this.unreadable.push(this.#placeOf({ place, member: '' }));
+  }
+
+  *#walk(walk: TextWalk, { length }: Buffer): Steps<void> {
+    this.#grow(memory.byte * length);
+    let [isEnd, known] = [false, 0];
+    while (!isEnd) {
+      isEnd = walk.step();
+      const bytes = memory.place * walk.opened + memory.text * walk.leaves.length;
+      this.#grow(bytes - known);
+      known = bytes;
+      yield;
+    }
   }
 
   *#addAll(document: Document, leaves: readonly Leaf[]): Steps<void> {
@@ -266,7 +297,7 @@ class TextReader {
   *#addInner(outer: SourceText): Steps<void> {
     const json = Buffer.from(outer.value);
     const walk = new TextWalk(json, this.#rules, outer.placeInside);
-    while (!walk.step()) yield;
+    yield* this.#walk(walk, json);
     yield* this.#addAll({ json, outer }, walk.leaves);
   }
 

@@ -63,6 +63,8 @@ export class TextWalk {
   /** Objects where the members have rules, and lists of numbers. */
   readonly places: TextPlace[] = [];
   readonly repeats: Repeat[] = [];
+  /** Objects and lists so far. */
+  opened = 0;
   /** Numbers of the names in `offsets`. */
   readonly offsets: Leaf[] = [];
   readonly #offsetNames: ReadonlySet<string> | undefined;
@@ -111,6 +113,7 @@ export class TextWalk {
     const parent = this.#place;
     const reading = readingInside(parent, name, this.#rules);
     const place = new TextPlace(parent, { name, index, isList, reading });
+    this.opened += 1;
     if (!isList && this.#isElement(place)) {
       place.element = place;
       this.elements.push(place);

@@ -1,3 +1,4 @@
+import { atOnce, type Steps } from '@gatehouse/kit/cooperative-steps';
 import { comma, openBracket, skipSpace } from '@gatehouse/kit/json-bytes';
 import { elementsOf, type Member } from './json-members.ts';
 import { Pieces } from './pieces.ts';
@@ -76,10 +77,19 @@ function addedBehind({ valueEnd }: Member, text: Text): Edit {
 
 /** Edits must not overlap; those at one place come in their order. Nothing else is copied. */
 export function applyEdits(body: Buffer, edits: Edit[]): Pieces {
+  return atOnce(editSteps(body, edits));
+}
+
+/** So many edits are made in a step. */
+const editsInStep = 4_096;
+
+/** The same for any number of edits. */
+export function* editSteps(body: Buffer, edits: Edit[]): Steps<Pieces> {
   if (edits.length === 0) return Pieces.from(body);
   const parts: Buffer[] = [];
   let from = 0;
-  for (const edit of edits.sort((a, b) => a.at - b.at)) {
+  for (const [index, edit] of edits.sort((a, b) => a.at - b.at).entries()) {
+    if (index > 0 && index % editsInStep === 0) yield;
     parts.push(body.subarray(from, edit.at));
     for (const part of [edit.text].flat()) parts.push(typeof part === 'string' ? Buffer.from(part) : part);
     from = edit.until;

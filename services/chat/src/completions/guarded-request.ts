@@ -1,5 +1,6 @@
 import type { Dialect } from '@gatehouse/dialects/dialect';
 import { cooperativeFor, runSteps } from '@gatehouse/kit/cooperative-steps';
+import type { TenantShare } from '@gatehouse/kit/body-budget';
 import { runFactsOf, type Target } from '../catalogue/target.ts';
 import type { GuardrailIndex } from '../policies/guardrail.ts';
 import type { RunGuardrails } from '../guardrails/run-guardrails.ts';
@@ -18,7 +19,7 @@ export interface UnguardedRequest {
   text: Buffer;
   /** The body as its client sent it. */
   sent: Buffer;
-  share: { grow(bytes: number): void };
+  share: Pick<TenantShare, 'grow' | 'part'>;
 }
 
 /** A request as its guardrails let it pass. */
@@ -54,8 +55,18 @@ async function guarded(
   const guardrails = await known.guardrailsOf(index, { tenantId, selected: runFactsOf(request), models });
   if (guardrails === null || guardrails.refusal !== null) return { guardrails, text, sent };
   const inTurn = cooperativeFor(text, tenantId);
-  const passed = (body: Buffer, isRepeat: boolean): Promise<Buffer> =>
-    runSteps(guardrails.requestPassed(body, dialect.texts.request, { isRepeat }), inTurn);
+  const passed = async (body: Buffer, isRepeat: boolean): Promise<Buffer> => {
+    const view = share.part();
+    const grow = (bytes: number): void => view.grow(bytes);
+    try {
+      return await runSteps(
+        guardrails.requestPassed(body, dialect.texts.request, { isRepeat, grow }),
+        inTurn,
+      );
+    } finally {
+      view.release();
+    }
+  };
   const whole = await passed(text, false);
   if (whole !== text) share.grow(whole.length);
   return {

@@ -57,9 +57,10 @@ function readWith(
   parse: RequestBody['parse'] = (text, parsed) => dialects.responses.readRequest('chat', text, parsed),
 ): ReturnType<typeof readNamed> {
   const dependencies = { catalogue, responses, providers };
+  const release = (): void => undefined;
   const input: RequestBody = {
     ...{ dialect: dialects.responses, body: Buffer.from(JSON.stringify(fields)), actor, sessionId: null },
-    share: { release: () => undefined, grow },
+    share: { release, grow, part: () => ({ release, grow }) },
     parse,
     ...{ settings, isAnswered: true, signal: new AbortController().signal },
   };

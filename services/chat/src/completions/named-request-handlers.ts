@@ -3,7 +3,7 @@ import { leaving, tenantOf, type RawCall } from '@gatehouse/http/app';
 import { clientLeft, parseBody, parseJson, readBody, readPart } from '@gatehouse/http/body';
 import { openShare } from '@gatehouse/http/body-share';
 import { wasCutByStop } from '@gatehouse/http/server';
-import type { BodyBudget } from '@gatehouse/kit/body-budget';
+import type { BodyBudget, TenantShare } from '@gatehouse/kit/body-budget';
 import { withoutMark } from '@gatehouse/dialects/wire/answer-kind';
 import { AppError } from '@gatehouse/kit/errors';
 import type { RequestState, StateFormat } from '@gatehouse/dialects/state-format';
@@ -137,7 +137,7 @@ export interface RequestBody {
   dialect: Dialect & { name: ApiName };
   body: Buffer;
   /** Is charged for the outgoing text. */
-  share: Share & { grow(bytes: number): void };
+  share: Share & Pick<TenantShare, 'grow' | 'part'>;
   /** Reads a text with its parsed JSON. Throws 400s with the name of the field. */
   parse: (text: Buffer, parsed: unknown) => CompletionRequest;
   actor: ProvenActor;

@@ -1,10 +1,11 @@
-import { TextView, type ViewChange } from '@gatehouse/dialects/text-view/text-view';
+import { TextView, type Grow, type ViewChange } from '@gatehouse/dialects/text-view/text-view';
 import type { UnreadablePlace } from '@gatehouse/dialects/text-view/source-text';
 import type { TextRules } from '@gatehouse/dialects/text-view/text-rules';
-import { changed } from '@gatehouse/dialects/text-view/text-source';
+import { changed, type TextChange } from '@gatehouse/dialects/text-view/text-source';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { AppError } from '@gatehouse/kit/errors';
+import { mostChanges, viewBytes } from '../bounds.ts';
 import type { GuardrailOutcome } from '@gatehouse/contract/guardrail-results';
 import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
 import type { GuardrailResult } from '../runs/run.ts';
@@ -116,19 +117,20 @@ export class RunGuardrails {
 
   /**
    * A request with the changes of its texts: the body itself without any, and where the request is refused. `param`: the
-   * place of texts of others than the client. `isRepeat`: its texts have been checked before.
+   * place of texts of others than the client. `isRepeat`: its texts have been checked before. `grow`: counts the bytes of
+   * memory for it. Throws 413 for too many values, and the errors of `grow`.
    */
   *requestPassed(
     body: Buffer,
     rules: TextRules,
-    { param, isRepeat = false }: { param?: string; isRepeat?: boolean } = {},
+    { param, isRepeat = false, grow }: { param?: string; isRepeat?: boolean; grow?: Grow } = {},
   ): Steps<Buffer> {
-    const view = yield* TextView.read(body, rules);
+    const view = yield* TextView.read(body, rules, bounded(grow));
     const { blockedBy, changes, place } = yield* this.#judgeAll(view, isRepeat);
     if (blockedBy !== null) this.#refuse(blockedBy, param ?? place);
     else this.#refuseUnreadable(view.unreadable, param);
     if (this.#refusal !== null) return body;
-    return changes.length === 0 ? body : view.rewritten(changes).whole;
+    return changes.length === 0 ? body : (yield* view.rewritten(changes)).whole;
   }
 
   /** A text added by the gateway, with its changes. */
@@ -142,11 +144,12 @@ export class RunGuardrails {
   *argumentsPassed(argumentsJson: string): Steps<{ argumentsJson: string } | { blocked: string }> {
     const begin = Buffer.from('{"arguments":');
     const body = Buffer.concat([begin, Buffer.from(`${argumentsJson}}`)]);
-    const view = yield* TextView.read(body, argumentRules);
+    const view = yield* TextView.read(body, argumentRules, bounded());
     const { blockedBy, changes } = yield* this.#judgeAll(view);
     if (blockedBy !== null) return { blocked: `Not called: ${messageOf(blockedBy)}` };
     if (changes.length === 0) return { argumentsJson };
-    return { argumentsJson: view.rewritten(changes).whole.subarray(begin.length, -1).toString() };
+    const { whole } = yield* view.rewritten(changes);
+    return { argumentsJson: whole.subarray(begin.length, -1).toString() };
   }
 
   /** The result of such a call, with its changes; a sentence for the model in place of a blocked one. */
@@ -170,7 +173,8 @@ export class RunGuardrails {
       const verdict = yield* this.#judge(viewText, isRepeat);
       const { blockedBy } = verdict;
       if (blockedBy !== null) return { blockedBy, changes: [], place: viewText.param };
-      for (const change of verdict.changes) changes.push({ viewText, ...change });
+      for (const change of changesWithin(mostChanges - changes.length, viewText.value, verdict.changes))
+        changes.push({ viewText, ...change });
     }
     return { blockedBy: null, changes, place: '' };
   }
@@ -237,6 +241,23 @@ export class RunGuardrails {
       headers: { [guardrailHeader]: guardrail.name },
     });
   }
+}
+
+/** Counts the memory of a view. */
+function bounded(grow: Grow = () => undefined): Grow {
+  let left = viewBytes;
+  return (bytes) => {
+    left -= bytes;
+    if (left < 0) throw new AppError('payload_too_large', 'Guardrails cannot check so many values.');
+    grow(bytes);
+  };
+}
+
+/** Changes of a text; beyond `most`, all of it is replaced by the first one, so nothing is left of the matches. */
+function changesWithin(most: number, text: string, changes: readonly TextChange[]): readonly TextChange[] {
+  const [first] = changes;
+  if (first === undefined || changes.length <= most) return changes;
+  return [{ from: 0, until: text.length, text: first.text }];
 }
 
 function messageOf({ message }: Guardrail): string {

@@ -1,0 +1,88 @@
+import { expect, it } from '@jest/globals';
+import { dialects } from '@gatehouse/dialects/dialects';
+import type { GuardrailDefinition } from '@gatehouse/contract/guardrails';
+import { compileRules } from '@gatehouse/guardrails/compile-rules';
+import { patternsCheck, type CompiledCheck } from '@gatehouse/guardrails/compiled-check';
+import { patternRules } from '@gatehouse/guardrails/pattern-rules';
+import { atOnce, cooperativeFor, runSteps } from '@gatehouse/kit/cooperative-steps';
+import { Registry } from '@gatehouse/kit/metrics';
+import { guardrail } from '../../test/guarding.ts';
+import { mostChanges, viewBytes } from '../bounds.ts';
+import { GuardrailIndex } from '../policies/guardrail.ts';
+import { Guardrails, type GuardrailsOptions } from './guardrails.ts';
+import type { RunGuardrails } from './run-guardrails.ts';
+
+const { request } = dialects.chat.texts;
+const run = {
+  tenantId: 'tenant',
+  selected: { userId: 'ann', groups: [], agent: null, apiKeyId: null },
+  models: ['small'],
+};
+
+/** A check for some patterns. */
+function patternsOf(...regexes: string[]): CompiledCheck {
+  const patterns = regexes.map((regex, index) => ({ name: `P${index}`, regex, case_sensitive: true }));
+  const check = { type: 'patterns' as const, patterns, words: [] };
+  return patternsCheck(check, compileRules(patternRules(check, false)), []);
+}
+
+/** The guardrails of a run, all with the same compiled check. */
+async function guardrailsOf(
+  compiled: GuardrailsOptions['compiler']['compiled'],
+  ...definitions: Partial<GuardrailDefinition>[]
+): Promise<RunGuardrails> {
+  const guardrails = new Guardrails({
+    ...{ registry: new Registry(), compiler: { compiled }, onBlocked: () => undefined },
+  });
+  const all = definitions.map((each, index) => ({ ...guardrail(each), name: `g${index}` }));
+  const made = await guardrails.guardrailsOf(new GuardrailIndex(all), run);
+  if (made === null) throw new Error('no guardrail holds for the run');
+  return made;
+}
+
+function bodyOf(...contents: string[]): Buffer {
+  return Buffer.from(JSON.stringify({ messages: contents.map((content) => ({ role: 'user', content })) }));
+}
+
+function contentsOf(body: Buffer): string[] {
+  const { messages } = JSON.parse(body.toString()) as { messages: { content: string }[] };
+  return messages.map(({ content }) => content);
+}
+
+it('lets others have turns while it checks a short text against slow patterns', async () => {
+  const slow = patternsOf(...Array.from({ length: 16 }, (_, index) => `[a-z]{1,${250 - index}}${index}`));
+  const guardrails = await guardrailsOf(() => Promise.resolve(slow), { action: 'mask' });
+  const body = bodyOf('az'.repeat(30_000));
+  let turns = 0;
+  const count = (): void => {
+    turns += 1;
+    next = setImmediate(count);
+  };
+  let next = setImmediate(count);
+  await runSteps(guardrails.requestPassed(body, request), cooperativeFor(body, 'tenant'));
+  clearImmediate(next);
+  expect(turns).toBeGreaterThan(1);
+});
+
+it('replaces whole texts with matches once a request has too many changes', async () => {
+  const guardrails = await guardrailsOf(() => Promise.resolve(patternsOf('T[0-9]')), { action: 'mask' });
+  const texts = ['T1 '.repeat(mostChanges / 2 - 1), 'T2 '.repeat(mostChanges / 2 - 1)];
+  const body = bodyOf(...texts, 'T3 and T4, T5.', 'Nothing.', 'Only T6.', 'Then T7.');
+  const passed = contentsOf(atOnce(guardrails.requestPassed(body, request)));
+  expect(passed.slice(2)).toEqual(['[P0]', 'Nothing.', 'Only [P0].', '[P0]']);
+  expect(passed.join('')).not.toMatch(/T\d/);
+  expect(guardrails.results).toMatchObject([{ on: 'user', types: { P0: mostChanges - 2 + 5 } }]);
+});
+
+it('charges the memory of its view, and refuses more than there may be', async () => {
+  const guardrails = await guardrailsOf(() => Promise.resolve(patternsOf('T[0-9]')), { action: 'mask' });
+  const grown: number[] = [];
+  const grow = (bytes: number): void => void grown.push(bytes);
+  atOnce(guardrails.requestPassed(bodyOf('Hi.'), request, { grow }));
+  expect(grown.length).toBeGreaterThan(0);
+  const objects = '{},'.repeat(viewBytes / 200);
+  const body = Buffer.from(`{"messages":[{"role":"user","content":[${objects}{}]}]}`);
+  expect(() => atOnce(guardrails.requestPassed(body, request))).toThrow(
+    expect.objectContaining({ code: 'payload_too_large' }),
+  );
+});
