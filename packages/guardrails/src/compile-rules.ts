@@ -6,8 +6,8 @@ import { type Rule, RuleError } from './rule.ts';
 /** A match is decided within so many characters of its start, and then after each of its longest parts. */
 export const decidedWithin = 256;
 
-/** The most bytes of all automata of one check: a process holds those of many tenants. */
-const maxBytes = 8 * 2 ** 20;
+/** The most bytes of all automata of one check: 32 of them fit into a tenant's part of the memory for all tenants. */
+export const maxCheckBytes = 1_000_000;
 
 /** More automata of one check take too much time for each character. */
 const maxAutomata = 8;
@@ -19,17 +19,12 @@ const maxAutomata = 8;
  */
 export function compileRules(rules: readonly Rule[]): Automaton[] {
   for (const [index, rule] of rules.entries()) checkAlone(rule, index);
-  const automata = rules.length === 0 ? [] : automataOf(rules);
-  const bytes = automata.reduce((sum, each) => sum + bytesOf(each), 0);
-  if (automata.length > maxAutomata || bytes > maxBytes) {
-    throw new RuleError('invalid_pattern', null, 'the patterns together need too many states');
-  }
-  return automata;
+  return rules.length === 0 ? [] : automataOf(rules);
 }
 
 function checkAlone(rule: Rule, index: number): void {
   const automaton = determinize(programOf([rule], index));
-  if (automaton === null) {
+  if (automaton === null || bytesOf(automaton) > maxCheckBytes) {
     throw new RuleError(
       'invalid_pattern',
       index,
@@ -45,12 +40,31 @@ function checkAlone(rule: Rule, index: number): void {
   }
 }
 
-/** Splits rules in halves until each half's automaton is in its bounds; a single rule was checked. */
-function automataOf(rules: readonly Rule[]): Automaton[] {
+/** Some rules of a check, and their automaton: null, and infinite bytes, if it needs more than its bounds. */
+interface RulesPart {
+  readonly rules: readonly Rule[];
+  readonly automaton: Automaton | null;
+  readonly bytes: number;
+}
+
+function partOf(rules: readonly Rule[]): RulesPart {
   const automaton = determinize(programOf(rules));
-  if (automaton !== null) return [automaton];
-  const half = rules.length >> 1;
-  return [rules.slice(0, half), rules.slice(half)].flatMap(automataOf);
+  return { rules, automaton, bytes: automaton === null ? Infinity : bytesOf(automaton) };
+}
+
+/** Divides the largest part of the rules in halves until all automata together are in their bounds. */
+function automataOf(rules: readonly Rule[]): Automaton[] {
+  const parts = [partOf(rules)];
+  while (parts.reduce((sum, { bytes }) => sum + bytes, 0) > maxCheckBytes) {
+    const divisible = parts.filter((part) => part.rules.length > 1);
+    const [largest] = divisible.toSorted((a, b) => (a.bytes < b.bytes ? 1 : -1));
+    if (largest === undefined || parts.length === maxAutomata)
+      throw new RuleError('invalid_pattern', null, 'the patterns together need too many states');
+    const half = largest.rules.length >> 1;
+    const halves = [largest.rules.slice(0, half), largest.rules.slice(half)].map(partOf);
+    parts.splice(parts.indexOf(largest), 1, ...halves);
+  }
+  return parts.flatMap(({ automaton }) => automaton ?? []);
 }
 
 /** Whether every way through the automaton of one rule is shorter than the bound, or has a match on it. */

@@ -10,7 +10,7 @@ import {
 import type { Program } from './program.ts';
 
 /** Bounds of one automaton: `next` has a cell of two bytes by state and class; a step may go through all lists of types. */
-const automatonBounds = { states: 8192, cells: 1 << 20, listed: 1 << 18 } as const;
+const automatonBounds = { states: 8192, cells: 1 << 19, listed: 1 << 18 } as const;
 
 /** Instructions waiting for a character, and matched types. */
 interface Closure {

@@ -1,6 +1,7 @@
 import { matchesOf } from '../test/scans.ts';
 import type { GuardrailDefinition, PatternsDefinition } from './definition.ts';
-import { GuardrailCompiler } from './guardrail-compiler.ts';
+import { maxCheckBytes } from './compile-rules.ts';
+import { cacheBounds, GuardrailCompiler } from './guardrail-compiler.ts';
 
 function patterns(regexes: string[], words: string[] = []): PatternsDefinition {
   return {
@@ -16,6 +17,8 @@ function definition(
 ): GuardrailDefinition {
   return { check, except: [], hold: null, ...rest };
 }
+
+const patient = { deadlineMs: 60_000, signal: new AbortController().signal };
 
 describe('the compiler of guardrails', () => {
   const compiler = new GuardrailCompiler();
@@ -67,18 +70,36 @@ describe('the compiler of guardrails', () => {
       ...definition(patterns(['T-[0-9]+'], ['acme']), { except: ['T-1'] }),
     };
     const [first, second] = await Promise.all([
-      compiler.compiled('tenant-a', guardrail),
-      compiler.compiled('tenant-a', guardrail),
+      compiler.compiled('tenant-a', guardrail, patient),
+      compiler.compiled('tenant-a', guardrail, patient),
     ]);
     expect(second).toBe(first);
-    expect(await compiler.compiled('tenant-a', guardrail)).toBe(first);
-    expect(await compiler.compiled('tenant-b', guardrail)).not.toBe(first);
-    const changed = await compiler.compiled('tenant-a', { ...guardrail, version: '2', except: [] });
+    expect(await compiler.compiled('tenant-a', guardrail, patient)).toBe(first);
+    expect(await compiler.compiled('tenant-b', guardrail, patient)).not.toBe(first);
+    const changed = await compiler.compiled('tenant-a', { ...guardrail, version: '2', except: [] }, patient);
     expect(matchesOf([first, changed], 'T-1 acme')).toEqual([
       { check: 1, type: 'P0', from: 0, until: 3 },
       { check: 0, type: 'word', from: 4, until: 8 },
       { check: 1, type: 'word', from: 4, until: 8 },
     ]);
+  });
+
+  test('ends the wait of a run at its deadline and when it is left, and compiles for later ones', async () => {
+    const guardrail = { id: 'grd_2', version: '1', ...definition(patterns(['late'])) };
+    const left = AbortSignal.abort(new Error('left'));
+    const waits = [
+      compiler.compiled('tenant-a', guardrail, { ...patient, signal: left }),
+      compiler.compiled('tenant-a', guardrail, { ...patient, deadlineMs: 0 }),
+    ];
+    const [leaving, late] = await Promise.allSettled(waits);
+    expect(leaving).toMatchObject({ reason: { message: 'left' } });
+    expect(late).toMatchObject({ reason: { name: 'TimeoutError' } });
+    const check = await compiler.compiled('tenant-a', guardrail, patient);
+    expect(await compiler.compiled('tenant-a', guardrail, { ...patient, deadlineMs: 0 })).toBe(check);
+  });
+
+  test('has room for 32 of the largest guardrails of a tenant', () => {
+    expect(32 * (maxCheckBytes + 1_000)).toBeLessThan(cacheBounds.maxBytesPerTenant);
   });
 
   test('compiles what is not saved', async () => {

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { unlessAborted } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import { TenantCache } from '@gatehouse/kit/tenant-cache';
@@ -13,10 +14,10 @@ import type { DefinitionProblem, GuardrailDefinition } from './definition.ts';
 const file = path.join(import.meta.dirname, `compile-task${path.extname(import.meta.filename)}`);
 
 /**
- * Compiled guardrails in memory. Beyond its part a tenant loses its own least recently used ones, and the tenant with
- * the most loses them if all bytes are in use: its next run compiles them again.
+ * Compiled guardrails in memory. All of a tenant fit into its part (`maxCheckBytes`). The tenant with the most loses its
+ * least recently used ones if all bytes are in use: its next run compiles them again.
  */
-const cacheBounds = { maxBytes: 128 * 2 ** 20, maxBytesPerTenant: 32 * 2 ** 20 };
+export const cacheBounds = { maxBytes: 128 * 2 ** 20, maxBytesPerTenant: 32 * 2 ** 20 };
 
 /** Processor time to compile patterns. Saved ones took less than half of it. */
 const deadlinesMs = { check: 5_000, compile: 12_000 };
@@ -26,6 +27,13 @@ export interface StoredGuardrail extends GuardrailDefinition {
   readonly id: string;
   /** Another one after each change. */
   readonly version: string;
+}
+
+/** How long a run waits for a guardrail. */
+export interface CompileWait {
+  readonly deadlineMs: number;
+  /** Aborts when the run is no longer wanted. */
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -64,16 +72,24 @@ export class GuardrailCompiler {
     }
   }
 
-  /** A guardrail in memory, or compiled once for all runs waiting for it. Throws if it can't be compiled. */
-  async compiled(tenantId: string, guardrail: StoredGuardrail): Promise<CompiledCheck> {
+  /**
+   * A guardrail in memory, or compiled once for all runs waiting for it. Throws if it can't be compiled, a `TimeoutError`
+   * at the deadline, and the reason of the signal; it is compiled all the same then.
+   */
+  async compiled(
+    tenantId: string,
+    guardrail: StoredGuardrail,
+    { deadlineMs, signal }: CompileWait,
+  ): Promise<CompiledCheck> {
     const key = `${guardrail.id}:${guardrail.version}`;
     const known = this.#cache.get(tenantId, key);
     if (known !== undefined) return known;
-    return this.#calls.get(`${tenantId}:${key}`, async () => {
+    const call = this.#calls.get(`${tenantId}:${key}`, async () => {
       const check = await this.compile(tenantId, guardrail);
       this.#cache.set(tenantId, key, check);
       return check;
     });
+    return unlessAborted(AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)]), call);
   }
 
   /** Compiles a guardrail without a place in memory: one not saved yet. Throws if it can't be compiled. */

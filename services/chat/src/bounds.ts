@@ -325,6 +325,8 @@ export const mostContentOfTenant = { count: 1_000_000, bytes: 20 * 1024 * 1024 *
 export const toolSpareMs = 5_000;
 
 /* Guardrails */
+/** A run waits so long until its guardrails are compiled: the largest take 5 s of processor time. */
+export const compiledWithinMs = 15_000;
 /** Changes of single matches in one request. Beyond it, a text with matches is replaced whole by the first placeholder. */
 export const mostChanges = 20_000;
 /** Memory to check the texts of one request, by estimate. More values get 413. */

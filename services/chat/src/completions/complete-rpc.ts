@@ -86,10 +86,10 @@ export function complete(dependencies: CompleteDependencies): Rpc<CompleteReques
         // The message of the call, and the request made of it.
         const bytes = 2 * Buffer.byteLength(requestJson);
         await charged(dependencies.bodyBudget, { tenantId, bytes }, async (share) => {
-          const accepted = await acceptedRequest(dependencies, {
-            ...{ agent, requestJson, actor, settings, asAgent, share },
-          });
           const signal = AbortSignal.timeout(longestMs);
+          const accepted = await acceptedRequest(dependencies, {
+            ...{ agent, requestJson, actor, settings, asAgent, share, signal },
+          });
           const turn = {
             ...accepted,
             share,
@@ -114,12 +114,13 @@ interface CompleteCall {
   /** Null for a call of memory. */
   asAgent: { channel: string; sessionId: string | null } | null;
   share: TenantShare;
+  signal: AbortSignal;
 }
 
 /** The request and its models. The values of a large one are in memory while it is read here, and no longer. */
 async function acceptedRequest(
   dependencies: CompleteDependencies,
-  { agent: ref, requestJson, actor, settings, asAgent, share }: CompleteCall,
+  { agent: ref, requestJson, actor, settings, asAgent, share, signal }: CompleteCall,
 ): Promise<Pick<InnerTurn, 'facts' | 'parts' | 'sent' | 'source' | 'target' | 'guardrails'>> {
   const { tenantId } = actor;
   const bytes = Buffer.byteLength(requestJson);
@@ -133,7 +134,17 @@ async function acceptedRequest(
     const named = plain(findTarget(dependencies, query));
     const target = asAgent === null ? modelOnly(named) : named;
     const { guardrails, text: sent } = await guardedRequest(dependencies.guardrails, {
-      ...{ dialect: dialects.chat, actor, settings, target, sessionId, text: body, sent: body, share },
+      ...{
+        dialect: dialects.chat,
+        actor,
+        settings,
+        target,
+        sessionId,
+        text: body,
+        sent: body,
+        share,
+        signal,
+      },
     });
     const passed = sent === body ? request : await reread(sent, tenantId);
     const facts = requestFacts(passed, { target, previewChars: settings.previewChars });

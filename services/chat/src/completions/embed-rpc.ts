@@ -57,9 +57,10 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
         dependencies.bodyBudget,
         { tenantId, bytes: body.length },
         async (share) => {
+          const signal = signalUntil(context);
           const { guardrails, text: sent } = await guardedRequest(dependencies.guardrails, {
             ...{ dialect: dialects.chat, actor, settings: tenantSettings, target, sessionId: null },
-            ...{ text: body, sent: body, share },
+            ...{ text: body, sent: body, share, signal },
           });
           const request = await requestOf(sent, tenantId);
           return answerInside(dependencies, {
@@ -67,7 +68,7 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
             settings: { ...tenantSettings, previewChars: 0 },
             target,
             channel: memoryChannel,
-            signal: signalUntil(context),
+            signal,
           });
         },
       );

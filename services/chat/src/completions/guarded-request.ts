@@ -20,6 +20,8 @@ export interface UnguardedRequest {
   /** The body as its client sent it. */
   sent: Buffer;
   share: Pick<TenantShare, 'grow' | 'part'>;
+  /** Aborts when the request is no longer wanted. */
+  signal: AbortSignal;
 }
 
 /** A request as its guardrails let it pass. */
@@ -49,10 +51,11 @@ async function guarded(
   index: GuardrailIndex,
   request: UnguardedRequest,
 ): Promise<GuardedRequest> {
-  const { dialect, actor, settings, target, text, sent, share } = request;
+  const { dialect, actor, settings, target, text, sent, share, signal } = request;
   const { tenantId } = actor;
   const models = [...new Set(target.chain.map(({ id }) => id))];
-  const guardrails = await known.guardrailsOf(index, { tenantId, selected: runFactsOf(request), models });
+  const run = { tenantId, selected: runFactsOf(request), models };
+  const guardrails = await known.guardrailsOf(index, run, signal);
   if (guardrails === null || guardrails.refusal !== null) return { guardrails, text, sent };
   const inTurn = cooperativeFor(text, tenantId);
   const passed = async (body: Buffer, isRepeat: boolean): Promise<Buffer> => {

@@ -5,6 +5,7 @@ import { isBuiltIn } from '@gatehouse/contract/guardrail-checks';
 import { guardedTexts } from '@gatehouse/contract/guardrail-rules';
 import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
 import type { SelectedRun } from '@gatehouse/kit/selection-index';
+import { compiledWithinMs } from '../bounds.ts';
 import type { Guardrail, GuardrailIndex } from '../policies/guardrail.ts';
 import { RunGuardrails, type Finding } from './run-guardrails.ts';
 import { textChecks, type CheckedGuardrail, type TextChecks } from './text-checks.ts';
@@ -43,11 +44,16 @@ export class Guardrails {
 
   /**
    * The guardrails of a run: all it matches with any model of its chain, so no fallback and no request switches one off.
-   * Null without any. They refuse it where a closed one can't be applied.
+   * Null without any. They refuse it where a closed one can't be applied, or is not compiled in time. Throws the reason of
+   * the signal.
    */
-  async guardrailsOf(index: GuardrailIndex, run: GuardedRun): Promise<RunGuardrails | null> {
+  async guardrailsOf(
+    index: GuardrailIndex,
+    run: GuardedRun,
+    signal: AbortSignal,
+  ): Promise<RunGuardrails | null> {
     try {
-      return await this.#matching(index, run);
+      return await this.#matching(index, run, signal);
     } catch (error) {
       if (error instanceof AppError && error.code === 'guardrail_unavailable')
         return RunGuardrails.unavailable(error);
@@ -55,13 +61,17 @@ export class Guardrails {
     }
   }
 
-  async #matching(index: GuardrailIndex, run: GuardedRun): Promise<RunGuardrails | null> {
+  async #matching(
+    index: GuardrailIndex,
+    run: GuardedRun,
+    signal: AbortSignal,
+  ): Promise<RunGuardrails | null> {
     const guardrails = index.matching(run.selected, run.models);
     if (guardrails.length === 0) return null;
     const closed = guardrails.find((each) => each.onError === 'closed' && !isBuiltIn(each.check));
     if (closed !== undefined)
       throw new AppError('guardrail_unavailable', `The guardrail ${closed.name} can't be applied now.`);
-    const compiled = await Promise.all(guardrails.map((each) => this.#compiled(run.tenantId, each)));
+    const compiled = await Promise.all(guardrails.map((each) => this.#compiled(each, run.tenantId, signal)));
     const applied = compiled.filter((each) => each !== null);
     const checks = new Map<GuardedText, TextChecks>();
     for (const place of guardedTexts) {
@@ -74,14 +84,23 @@ export class Guardrails {
     });
   }
 
-  /** Null for one of another kind of check, and for an open one without a compiled check. */
-  async #compiled(tenantId: string, guardrail: Guardrail): Promise<CheckedGuardrail | null> {
-    const { id, version, check, except, hold, name } = guardrail;
+  /**
+   * Null for one of another kind of check, and for an open one without a compiled check. Those of the owner are compiled
+   * once for all tenants.
+   */
+  async #compiled(
+    guardrail: Guardrail,
+    tenantId: string,
+    signal: AbortSignal,
+  ): Promise<CheckedGuardrail | null> {
+    const { id, version, check, except, hold, name, isOwner } = guardrail;
     if (!isBuiltIn(check)) return null;
     const stored = { id, version: String(version), check, except, hold };
     try {
-      return { guardrail, check: await this.#compiler.compiled(tenantId, stored) };
+      const wait = { deadlineMs: compiledWithinMs, signal };
+      return { guardrail, check: await this.#compiler.compiled(isOwner ? 'owner' : tenantId, stored, wait) };
     } catch (cause) {
+      signal.throwIfAborted();
       if (guardrail.onError === 'open') return null;
       throw new AppError('guardrail_unavailable', `The guardrail ${name} can't be applied now.`, { cause });
     }

@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { dialects } from '@gatehouse/dialects/dialects';
 import type { GuardrailDefinition } from '@gatehouse/contract/guardrails';
 import { compileRules } from '@gatehouse/guardrails/compile-rules';
@@ -26,16 +26,20 @@ function patternsOf(...regexes: string[]): CompiledCheck {
   return patternsCheck(check, compileRules(patternRules(check, false)), []);
 }
 
+type Compiled = GuardrailsOptions['compiler']['compiled'];
+
+function guardrailsWith(compiled: Compiled): Guardrails {
+  return new Guardrails({ registry: new Registry(), compiler: { compiled }, onBlocked: () => undefined });
+}
+
 /** The guardrails of a run, all with the same compiled check. */
 async function guardrailsOf(
-  compiled: GuardrailsOptions['compiler']['compiled'],
+  compiled: Compiled,
   ...definitions: Partial<GuardrailDefinition>[]
 ): Promise<RunGuardrails> {
-  const guardrails = new Guardrails({
-    ...{ registry: new Registry(), compiler: { compiled }, onBlocked: () => undefined },
-  });
+  const { signal } = new AbortController();
   const all = definitions.map((each, index) => ({ ...guardrail(each), name: `g${index}` }));
-  const made = await guardrails.guardrailsOf(new GuardrailIndex(all), run);
+  const made = await guardrailsWith(compiled).guardrailsOf(new GuardrailIndex(all), run, signal);
   if (made === null) throw new Error('no guardrail holds for the run');
   return made;
 }
@@ -85,4 +89,35 @@ it('charges the memory of its view, and refuses more than there may be', async (
   expect(() => atOnce(guardrails.requestPassed(body, request))).toThrow(
     expect.objectContaining({ code: 'payload_too_large' }),
   );
+});
+
+describe('a guardrail', () => {
+  const compiledLate = () => Promise.reject(new DOMException('The operation timed out.', 'TimeoutError'));
+
+  it('that is not compiled in time refuses the run, unless it is open', async () => {
+    const closed = await guardrailsOf(compiledLate, { on_error: 'closed' });
+    expect(closed.refusal).toMatchObject({ code: 'guardrail_unavailable' });
+    const open = await guardrailsOf(compiledLate, { on_error: 'open' });
+    const body = bodyOf('Hi.');
+    expect(atOnce(open.requestPassed(body, request))).toBe(body);
+  });
+
+  it('holds up no run that is no longer wanted', async () => {
+    const left = AbortSignal.abort(new Error('left'));
+    const open = guardrail({ on_error: 'open' });
+    const made = guardrailsWith(compiledLate).guardrailsOf(new GuardrailIndex([open]), run, left);
+    await expect(made).rejects.toThrow('left');
+  });
+
+  it('of the owner is compiled once for all tenants', async () => {
+    const holders: string[] = [];
+    const guardrails = guardrailsWith((holder) => {
+      holders.push(holder);
+      return Promise.resolve(patternsOf('T[0-9]'));
+    });
+    const index = new GuardrailIndex([guardrail(), { ...guardrail(), name: 'owner:all', fromOwner: true }]);
+    const { signal } = new AbortController();
+    for (const tenantId of ['one', 'two']) await guardrails.guardrailsOf(index, { ...run, tenantId }, signal);
+    expect(holders.toSorted()).toEqual(['one', 'owner', 'owner', 'two']);
+  });
 });
