@@ -352,7 +352,7 @@ export const newestWithItem = 1_000;
 export const maxItemKeys = 256;
 /** More than any response or request has. */
 export const maxStoredItems = 100_000;
-/** Keys of alerts; the oldest is forgotten beyond it. */
+/** Keys of alerts and log lines; the oldest is forgotten beyond it. */
 export const maxThrottled = 10_000;
 /** Kept through an outage of the database. */
 export const maxWaitingAlerts = 1_000;

@@ -19,8 +19,8 @@ import { ModelUnpriced } from '../limits/request-amounts.ts';
 import { GroupCommit } from '../shared/group-commit.ts';
 import type { Attempt, RunEnd } from '../runs/run.ts';
 import type { StartedRun } from '../runs/run-record.ts';
-import { monotonicMs } from '@gatehouse/kit/clock';
-import { maxProblemChars, maxProblems, maxThrottled, maxWaitingAlerts, shortRetryMs } from '../bounds.ts';
+import { maxProblemChars, maxProblems, maxWaitingAlerts, shortRetryMs } from '../bounds.ts';
+import { Throttle } from '../shared/throttle.ts';
 
 const nameOf = new Map<Resource, (typeof limitNames)[number]>([
   [Resource.REQUESTS, 'requests'],
@@ -166,25 +166,4 @@ function subjectOf(tenantId: string, { subjectId, counter }: LeasedLimit) {
   }
   const type = subjectId === tenantId ? ('tenant' as const) : ('api_key' as const);
   return { subject_type: type, subject_id: subjectId, policy: null, value: null };
-}
-
-/** Lets one of each key pass in a time. Forgets the oldest of more than 10,000 keys. */
-export class Throttle {
-  readonly #everyMs: number;
-  /** When each key passed last, the longest ago first. */
-  readonly #passed = new Map<string, number>();
-
-  constructor(everyMs: number) {
-    this.#everyMs = everyMs;
-  }
-
-  passes(key: string, now = monotonicMs()): boolean {
-    const last = this.#passed.get(key);
-    if (last !== undefined && now - last < this.#everyMs) return false;
-    this.#passed.delete(key);
-    this.#passed.set(key, now);
-    const [oldest] = this.#passed.keys();
-    if (this.#passed.size > maxThrottled && oldest !== undefined) this.#passed.delete(oldest);
-    return true;
-  }
 }

@@ -66,7 +66,7 @@ export function createCompletions(shell: Shell, options: CompletionsOptions) {
   const { alerts } = options;
   const compiler = new GuardrailCompiler();
   const guardrails = new Guardrails({
-    ...{ registry, compiler },
+    ...{ registry, log, compiler },
     onBlocked: ({ tenantId, selected: { agent } }, { guardrail, on }) =>
       alerts.guardrailBlocked({ tenantId, agentId: agent?.id ?? null, guardrail, on }),
   });

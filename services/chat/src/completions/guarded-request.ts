@@ -2,8 +2,8 @@ import type { Dialect } from '@gatehouse/dialects/dialect';
 import { cooperativeFor, runSteps } from '@gatehouse/kit/cooperative-steps';
 import type { TenantShare } from '@gatehouse/kit/body-budget';
 import { runFactsOf, type Target } from '../catalogue/target.ts';
-import type { GuardrailIndex } from '../policies/guardrail.ts';
-import type { RunGuardrails } from '../guardrails/run-guardrails.ts';
+import { isUnavailable, type GuardrailIndex } from '../policies/guardrail.ts';
+import { RunGuardrails } from '../guardrails/run-guardrails.ts';
 import type { Guardrails } from '../guardrails/guardrails.ts';
 import type { Actor } from '../shared/actor.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
@@ -70,7 +70,13 @@ async function guarded(
       view.release();
     }
   };
-  const whole = await passed(text, false);
+  let whole: Buffer;
+  try {
+    whole = await passed(text, false);
+  } catch (error) {
+    if (isUnavailable(error)) return { guardrails: RunGuardrails.unavailable(error), text, sent };
+    throw error;
+  }
   if (whole !== text) share.grow(whole.length);
   return {
     guardrails,

@@ -1,14 +1,21 @@
 import type { GuardrailCompiler } from '@gatehouse/guardrails/guardrail-compiler';
-import { AppError } from '@gatehouse/kit/errors';
+import { minuteMs } from '@gatehouse/kit/bounds';
+import type { Logger } from '@gatehouse/kit/log';
 import { counter, type Registry } from '@gatehouse/kit/metrics';
 import { isBuiltIn } from '@gatehouse/contract/guardrail-checks';
 import { guardedTexts } from '@gatehouse/contract/guardrail-rules';
 import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
 import type { SelectedRun } from '@gatehouse/kit/selection-index';
 import { compiledWithinMs } from '../bounds.ts';
-import type { Guardrail, GuardrailIndex } from '../policies/guardrail.ts';
+import { Throttle } from '../shared/throttle.ts';
+import {
+  guardrailUnavailable,
+  isUnavailable,
+  type Guardrail,
+  type GuardrailIndex,
+} from '../policies/guardrail.ts';
 import { RunGuardrails, type Finding } from './run-guardrails.ts';
-import { textChecks, type CheckedGuardrail, type TextChecks } from './text-checks.ts';
+import { textChecks, type CheckedGuardrail, type CheckFailure, type TextChecks } from './text-checks.ts';
 
 /** A run whose guardrails are looked up. */
 export interface GuardedRun {
@@ -20,6 +27,7 @@ export interface GuardedRun {
 
 export interface GuardrailsOptions {
   registry: Registry;
+  log: Logger;
   compiler: Pick<GuardrailCompiler, 'compiled'>;
   /** A guardrail has blocked a text of a run. */
   onBlocked: (run: GuardedRun, finding: Finding) => void;
@@ -29,9 +37,12 @@ export interface GuardrailsOptions {
 export class Guardrails {
   readonly #onBlocked: GuardrailsOptions['onBlocked'];
   readonly #compiler: Pick<GuardrailCompiler, 'compiled'>;
+  readonly #log: Logger;
+  readonly #logged = new Throttle(minuteMs);
   readonly #findings;
 
-  constructor({ registry, compiler, onBlocked }: GuardrailsOptions) {
+  constructor({ registry, log, compiler, onBlocked }: GuardrailsOptions) {
+    this.#log = log;
     this.#compiler = compiler;
     this.#onBlocked = onBlocked;
     this.#findings = counter(
@@ -55,8 +66,7 @@ export class Guardrails {
     try {
       return await this.#matching(index, run, signal);
     } catch (error) {
-      if (error instanceof AppError && error.code === 'guardrail_unavailable')
-        return RunGuardrails.unavailable(error);
+      if (isUnavailable(error)) return RunGuardrails.unavailable(error);
       throw error;
     }
   }
@@ -69,8 +79,7 @@ export class Guardrails {
     const guardrails = index.matching(run.selected, run.models);
     if (guardrails.length === 0) return null;
     const closed = guardrails.find((each) => each.onError === 'closed' && !isBuiltIn(each.check));
-    if (closed !== undefined)
-      throw new AppError('guardrail_unavailable', `The guardrail ${closed.name} can't be applied now.`);
+    if (closed !== undefined) throw guardrailUnavailable(closed);
     const compiled = await Promise.all(guardrails.map((each) => this.#compiled(each, run.tenantId, signal)));
     const applied = compiled.filter((each) => each !== null);
     const checks = new Map<GuardedText, TextChecks>();
@@ -80,6 +89,7 @@ export class Guardrails {
     }
     return new RunGuardrails({
       ...{ guardrails, applied: new Set(applied.map(({ guardrail }) => guardrail)), checks },
+      onFailure: (failure) => this.#fail(failure),
       onFinding: (finding) => this.#count(run, finding),
     });
   }
@@ -93,7 +103,7 @@ export class Guardrails {
     tenantId: string,
     signal: AbortSignal,
   ): Promise<CheckedGuardrail | null> {
-    const { id, version, check, except, hold, name, isOwner } = guardrail;
+    const { id, version, check, except, hold, isOwner } = guardrail;
     if (!isBuiltIn(check)) return null;
     const stored = { id, version: String(version), check, except, hold };
     try {
@@ -101,9 +111,18 @@ export class Guardrails {
       return { guardrail, check: await this.#compiler.compiled(isOwner ? 'owner' : tenantId, stored, wait) };
     } catch (cause) {
       signal.throwIfAborted();
+      this.#fail({ guardrail, cause });
       if (guardrail.onError === 'open') return null;
-      throw new AppError('guardrail_unavailable', `The guardrail ${name} can't be applied now.`, { cause });
+      throw guardrailUnavailable(guardrail);
     }
+  }
+
+  /** Logs a failure once a minute and guardrail, without the message of its error: it may have a part of a text. */
+  #fail({ guardrail: { id, name }, cause }: CheckFailure): void {
+    if (!this.#logged.passes(id)) return;
+    const { name: error, stack = '' } = cause instanceof Error ? cause : new Error();
+    const frames = stack.split('\n').filter((line) => /^ +at /.test(line));
+    this.#log.error({ guardrail_id: id, guardrail: name, error, frames }, 'the check of a guardrail failed');
   }
 
   #count(run: GuardedRun, finding: Finding): void {

@@ -5,6 +5,7 @@ import { compileRules } from '@gatehouse/guardrails/compile-rules';
 import { patternsCheck, type CompiledCheck } from '@gatehouse/guardrails/compiled-check';
 import { patternRules } from '@gatehouse/guardrails/pattern-rules';
 import { atOnce, cooperativeFor, runSteps } from '@gatehouse/kit/cooperative-steps';
+import { createLogger } from '@gatehouse/kit/log';
 import { Registry } from '@gatehouse/kit/metrics';
 import { guardrail } from '../../test/guarding.ts';
 import { mostChanges, viewBytes } from '../bounds.ts';
@@ -28,8 +29,9 @@ function patternsOf(...regexes: string[]): CompiledCheck {
 
 type Compiled = GuardrailsOptions['compiler']['compiled'];
 
-function guardrailsWith(compiled: Compiled): Guardrails {
-  return new Guardrails({ registry: new Registry(), compiler: { compiled }, onBlocked: () => undefined });
+function guardrailsWith(compiled: Compiled, log = createLogger('test', 'silent')): Guardrails {
+  const options = { registry: new Registry(), log, onBlocked: () => undefined };
+  return new Guardrails({ ...options, compiler: { compiled } });
 }
 
 /** The guardrails of a run, all with the same compiled check. */
@@ -89,6 +91,67 @@ it('charges the memory of its view, and refuses more than there may be', async (
   expect(() => atOnce(guardrails.requestPassed(body, request))).toThrow(
     expect.objectContaining({ code: 'payload_too_large' }),
   );
+});
+
+/** A check that fails in a scan, with a part of the text in its error. */
+const failing: CompiledCheck = {
+  ...{ types: ['broken'], automata: [], exceptions: null },
+  shapes: [
+    {
+      type: 0,
+      shape: {
+        type: 'broken',
+        next: (text) => {
+          throw new Error(`no ${text}`);
+        },
+        at: () => null,
+      },
+    },
+  ],
+};
+
+describe('a check that fails', () => {
+  /** The first of two guardrails has such a check. */
+  const firstFails = (): Compiled => {
+    const checks = [failing, patternsOf('T[0-9]')];
+    return () => Promise.resolve(checks.shift() ?? failing);
+  };
+
+  it('refuses the run, unless its guardrail is open: then the other ones hold', async () => {
+    const closed = await guardrailsOf(firstFails(), { on_error: 'closed' }, { action: 'mask' });
+    const body = bodyOf('A T1.');
+    expect(() => atOnce(closed.requestPassed(body, request))).toThrow(
+      expect.objectContaining({ code: 'guardrail_unavailable' }),
+    );
+    const open = await guardrailsOf(firstFails(), { on_error: 'open' }, { action: 'mask' });
+    expect(contentsOf(atOnce(open.requestPassed(body, request)))).toEqual(['A [P0].']);
+    expect(open.results).toMatchObject([
+      { name: 'g0', outcome: 'error', types: {} },
+      { name: 'g1', outcome: 'masked', types: { P0: 1 } },
+    ]);
+  });
+
+  it('is logged once a minute, without any text', async () => {
+    const lines: string[] = [];
+    const log = createLogger('test', 'info', { write: (line) => void lines.push(line) });
+    const guardrails = guardrailsWith(() => Promise.resolve(failing), log);
+    const index = new GuardrailIndex([guardrail({ on_error: 'open' })]);
+    for (let runs = 0; runs < 2; runs += 1) {
+      const made = await guardrails.guardrailsOf(index, run, new AbortController().signal);
+      if (made !== null) atOnce(made.requestPassed(bodyOf('secret'), request));
+    }
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain('"error":"Error","frames":["    at ');
+    expect(lines[0]).not.toContain('secret');
+  });
+
+  it('is not blamed for a run that ends in it', async () => {
+    const open = await guardrailsOf(() => Promise.resolve(patternsOf('T[0-9]')), { on_error: 'open' });
+    const steps = open.requestPassed(bodyOf('T1'), request);
+    steps.next();
+    expect(() => steps.throw(new Error('left'))).toThrow('left');
+    expect(open.results).toEqual([]);
+  });
 });
 
 describe('a guardrail', () => {

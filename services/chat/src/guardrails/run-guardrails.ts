@@ -9,8 +9,8 @@ import { mostChanges, viewBytes } from '../bounds.ts';
 import type { GuardrailOutcome } from '@gatehouse/contract/guardrail-results';
 import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
 import type { GuardrailResult } from '../runs/run.ts';
-import type { Guardrail } from '../policies/guardrail.ts';
-import type { CheckMatch, TextChecks } from './text-checks.ts';
+import { guardrailUnavailable, type Guardrail } from '../policies/guardrail.ts';
+import type { CheckFailure, CheckMatch, TextChecks } from './text-checks.ts';
 import { verdictOf, type JudgedText, type TextVerdict } from './text-verdict.ts';
 
 /** The header with the name of the guardrail behind a refusal. */
@@ -43,7 +43,13 @@ export interface RunGuardrailsOptions {
   /** The checks of each kind of text; absent where no guardrail is on it. */
   checks: ReadonlyMap<GuardedText, TextChecks>;
   onFinding: (finding: Finding) => void;
+  onFailure: (failure: CheckFailure) => void;
 }
+
+/** A higher outcome of one text replaces that of others. */
+const outcomeRanks: Readonly<Record<GuardrailOutcome, number>> = {
+  ...{ passed: 0, flagged: 1, masked: 1, substituted: 1, error: 2, blocked: 3 },
+};
 
 const outcomes = {
   flag: 'flagged',
@@ -67,6 +73,7 @@ const agentParam = 'model';
 const nothing = {
   ...{ guardrails: [], applied: new Set<Guardrail>(), checks: new Map<GuardedText, TextChecks>() },
   onFinding: (): void => undefined,
+  onFailure: (): void => undefined,
 };
 
 /** The guardrails of one run, with what they have found so far. */
@@ -183,7 +190,8 @@ export class RunGuardrails {
     const checks = this.#options.checks.get(text.kind);
     if (checks === undefined) return nothingFound;
     const startedAt = monotonicMs();
-    const matches = yield* checks.matchesIn(text.value);
+    const { matches, failures } = yield* checks.findingsIn(text.value);
+    for (const failure of failures) this.#fail(failure, text.kind);
     const verdict = verdictOf(text, matches);
     if (isRepeat) return verdict;
     this.#note(text.kind, matches, monotonicMs() - startedAt);
@@ -204,11 +212,19 @@ export class RunGuardrails {
   /** Reports the first outcome of its kind in the run. */
   #noteOutcome(guardrail: Guardrail, on: GuardedText, outcome: GuardrailOutcome): void {
     const result = this.#resultOf(guardrail, on);
-    if (result.outcome === outcome || result.outcome === 'blocked') return;
+    if (outcomeRanks[outcome] <= outcomeRanks[result.outcome]) return;
     result.outcome = outcome;
     const finding = { guardrail, on, outcome };
     if (this.#unreported === null) this.#options.onFinding(finding);
     else this.#unreported.push(finding);
+  }
+
+  /** Throws `guardrail_unavailable` for a closed guardrail. */
+  #fail(failure: CheckFailure, on: GuardedText): void {
+    const { guardrail } = failure;
+    this.#options.onFailure(failure);
+    if (guardrail.onError === 'closed') throw guardrailUnavailable(guardrail);
+    this.#noteOutcome(guardrail, on, 'error');
   }
 
   #resultOf(guardrail: Guardrail, on: GuardedText): GuardrailResult {

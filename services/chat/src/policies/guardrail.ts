@@ -27,6 +27,16 @@ interface Indexed {
   guardrail: Guardrail | null;
 }
 
+/** The error of a run with a guardrail that can't be applied, and is not open. */
+export function guardrailUnavailable({ name }: Pick<Guardrail, 'name'>): AppError {
+  return new AppError('guardrail_unavailable', `The guardrail ${name} can't be applied now.`);
+}
+
+/** Whether it is such an error. */
+export function isUnavailable(error: unknown): error is AppError {
+  return error instanceof AppError && error.code === 'guardrail_unavailable';
+}
+
 /** The guardrails of a tenant, and those of the owner for it, indexed by selected names. */
 export class GuardrailIndex {
   readonly #selections: SelectionIndex<Indexed>;
@@ -56,7 +66,7 @@ export class GuardrailIndex {
       .items.filter(({ index }) => isSelected(index))
       .map(({ item: { name, guardrail } }) => {
         if (guardrail !== null) return guardrail;
-        throw new AppError('guardrail_unavailable', `The guardrail ${name} can't be applied now.`);
+        throw guardrailUnavailable({ name });
       });
   }
 }

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { Throttle } from './alerts-job.ts';
+import { Throttle } from './throttle.ts';
 
 it('lets each key pass once in its time', () => {
   const throttle = new Throttle(1_000);
