@@ -27,7 +27,7 @@ export interface Document {
 }
 
 /** How a text is written in its document. */
-export type Coding = 'string' | 'number' | 'file' | 'json';
+export type Coding = 'string' | 'number' | 'file';
 
 /** A text and its source. */
 export class SourceText implements ViewText {
@@ -96,7 +96,6 @@ export class SourceText implements ViewText {
       case 'file':
         return [{ at: from, until, text: JSON.stringify(this.#encoded(changed(this.value, changes))) }];
       case 'string':
-      case 'json':
         return sourceEdits(this.#json, { from, until, value: this.value }, changes);
     }
   }

@@ -1,10 +1,9 @@
-import { openBrace } from '@gatehouse/kit/json-bytes';
+import { openBrace, smallBytes } from '@gatehouse/kit/json-bytes';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
-import { JsonScan, parsedAtOnce } from '@gatehouse/kit/json-scan';
-import { parsedBytes } from '../bounds.ts';
 import { editSteps, type Edit } from '../wire/json-edits.ts';
 import type { Pieces } from '../wire/pieces.ts';
 import { textsOfFile } from './file-texts.ts';
+import { InnerJson } from './inner-json.ts';
 import {
   SourceText,
   type Coding,
@@ -159,8 +158,9 @@ class DocumentChanges {
 /** Counts bytes of memory. */
 export type Grow = (bytes: number) => void;
 
-/** So many texts are read in a step, which takes a few milliseconds. */
+/** So many texts are read in a step, or so many bytes of them, which takes a few milliseconds. */
 const addedInStep = 1_024;
+const addedBytes = smallBytes;
 
 /** So many texts are changed in a step. */
 const changedInStep = 1_024;
@@ -183,6 +183,7 @@ class TextReader {
   places: readonly TextPlace[] = [];
   readonly #rules: TextRules;
   readonly #grow: Grow;
+  readonly #inner = new InnerJson();
   #older: ReturnType<typeof olderOf> = { all: new Set(), texts: new Set() };
 
   constructor(rules: TextRules, grow: Grow) {
@@ -216,14 +217,19 @@ class TextReader {
   }
 
   *#addAll(document: Document, leaves: readonly Leaf[]): Steps<void> {
-    for (const [index, leaf] of leaves.entries()) {
-      const inner = this.#add(document, leaf);
-      if (inner !== null) yield* this.#addInner(inner);
-      if (index % addedInStep === 0) yield;
+    let [count, bytes] = [0, 0];
+    for (const leaf of leaves) {
+      const outer = this.#add(document, leaf);
+      if (outer !== null) yield* this.#addInner(outer, leaf);
+      count += 1;
+      bytes += leaf.until - leaf.from;
+      if (count < addedInStep && bytes < addedBytes) continue;
+      yield;
+      [count, bytes] = [0, 0];
     }
   }
 
-  /** Returns the JSON in a string, which is still to be read; null without one. */
+  /** Returns a string that may have JSON, which is still to be read; null without one. */
   #add(document: Document, leaf: Leaf): SourceText | null {
     const { json } = document;
     const { place, member, from, until, type } = leaf;
@@ -255,9 +261,7 @@ class TextReader {
         this.#addFile(document, leaf, value);
         return null;
       case 'json':
-        if (document.outer === null && isJson(value))
-          return this.#text(document, leaf, { value, isFixed: false, coding: 'json' });
-        break;
+        return this.#text(document, leaf, { value, isFixed: false });
       case 'fixed':
       case 'text':
       case 'values':
@@ -293,9 +297,14 @@ class TextReader {
     if (place.signs('type').length > 1) this.#addText(document, leaf, { value: source, isFixed: true });
   }
 
-  /** Adds the texts in a string of JSON. */
-  *#addInner(outer: SourceText): Steps<void> {
-    const json = Buffer.from(outer.value);
+  /** Adds the texts in a string that may have JSON: itself without any. */
+  *#addInner(outer: SourceText, leaf: Leaf): Steps<void> {
+    const { json, isTooMuch } = yield* this.#inner.documentIn(outer.value);
+    if (isTooMuch) this.unreadable.push(this.#placeOf(leaf));
+    if (json === null) {
+      if (outer.value !== '') this.texts.push(outer);
+      return;
+    }
     const walk = new TextWalk(json, this.#rules, outer.placeInside);
     yield* this.#walk(walk, json);
     yield* this.#addAll({ json, outer }, walk.leaves);
@@ -333,18 +342,6 @@ class TextReader {
 const schemaTexts: ReadonlySet<string> = new Set([
   ...['description', 'title', '$comment', 'default', 'example', 'examples'],
 ]);
-
-/** Whether a text is an object or a list in JSON, soon to be read. */
-function isJson(value: string): boolean {
-  if (value.length > parsedBytes || !/^\s*[[{]/.test(value)) return false;
-  if (JsonScan.exceeds(Buffer.from(value), parsedAtOnce) !== undefined) return false;
-  try {
-    JSON.parse(value);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /**
  * The elements before the client's last message: those up to the last answer, and later ones with other texts than its

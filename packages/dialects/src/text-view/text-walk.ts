@@ -33,8 +33,9 @@ export interface Repeat {
   replacement: string;
 }
 
-/** So many values and names are passed in a step, which takes a few milliseconds. */
+/** So many values and names are passed in a step, or about so many bytes, which takes a few milliseconds. */
 const passedInStep = 8_192;
+const passedBytes = 1024 * 1024;
 
 /** Beginnings of strings that decide how others are read: so much of their source, and the members that have them. */
 const signBytes = 256;
@@ -87,7 +88,8 @@ export class TextWalk {
   /** Goes on for a few milliseconds. Returns whether it is at the end. */
   step(): boolean {
     const json = this.#json;
-    for (let passed = 0; passed < passedInStep; passed += 1) {
+    const end = this.#at + passedBytes;
+    for (let passed = 0; passed < passedInStep && this.#at < end; passed += 1) {
       const at = skipSpace(json, this.#at);
       const byte = json[at];
       if (byte === undefined) return true;
