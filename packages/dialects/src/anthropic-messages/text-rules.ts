@@ -35,6 +35,7 @@ const request: TextRules = {
     // A citation names a file beside its text.
     file_id: ({ memberName }) => (/^citations?$/.test(memberName) ? 'word' : 'data'),
     input: 'values',
+    input_examples: 'values',
     data: dataReading,
     url: (around) => (around.signs('type').includes('url') ? 'file' : 'text'),
     authorization_token: ({ memberName }) => (memberName === 'mcp_servers' ? 'identity' : 'text'),
@@ -49,7 +50,7 @@ const request: TextRules = {
     ...['mcp_servers', 'output_config', 'output_format', 'format', 'cache_control', 'stdout', 'stderr'],
     ...['tool_references', 'tool', 'definition', 'page_age', 'lines', 'error_message', 'tool_configuration'],
     ...['allowed_tools', 'allowed_domains', 'blocked_domains', 'user_location', 'city', 'country', 'region'],
-    ...['timezone', 'context_management', 'edits', 'instructions', 'compaction', 'skills', 'input_examples'],
+    ...['timezone', 'context_management', 'edits', 'instructions', 'compaction', 'skills'],
     ...['max_tokens', 'temperature', 'top_k', 'top_p', 'stream', 'budget_tokens', 'enabled', 'strict'],
     ...['plugins', 'fallbacks', 'caller', 'diagnostics', 'old_str', 'new_str', 'insert_text', 'file_text'],
   ]),

@@ -12,7 +12,8 @@ import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
  * - `values`: JSON of a tool: its strings and numbers are texts, its names fixed.
  * - `json`: the same in a string; `text` if it is no JSON.
  * - `repeat`: not at all, with everything inside: it repeats the texts beside it, and is left out once one of them changes.
- * - `schema`: a JSON schema: its descriptions are texts, all other strings and names fixed.
+ * - `schema`: a JSON schema: its descriptions and examples are texts, all other strings, numbers and names fixed, but bounds
+ *   are not read.
  */
 export type Reading =
   | 'text'

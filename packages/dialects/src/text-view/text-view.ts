@@ -239,7 +239,8 @@ class TextReader {
         : this.#addString(document, leaf, this.#readingOf(leaf));
     const isName = type === 'name';
     const value = isName ? decoded(json, from, until) : json.toString('latin1', from, until);
-    this.#addText(document, leaf, { value, isFixed: isName, coding: isName ? 'string' : 'number' });
+    const isFixed = isName || this.#readingOf(leaf) === 'fixed';
+    this.#addText(document, leaf, { value, isFixed, coding: isName ? 'string' : 'number' });
     return null;
   }
 

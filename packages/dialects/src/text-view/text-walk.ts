@@ -159,7 +159,7 @@ export class TextWalk {
     if ((this.#json[at] ?? 0) > nine) return;
     if (this.#offsetNames?.has(name) === true && place.reading === null)
       this.offsets.push({ place, member: name, type: 'number', from: at, until });
-    if (place.reading === 'values')
+    if (place.reading === 'values' || (place.reading === 'schema' && !isSize(place, name)))
       this.leaves.push({ place, member: index < 0 ? name : index, type: 'number', from: at, until });
     else if (place.reading === null && place.isList && !place.hasNumbers) {
       place.hasNumbers = true;
@@ -239,6 +239,16 @@ const schemaWords: ReadonlySet<string> = new Set([
   ...['items', 'prefixItems', 'additionalItems', 'anyOf', 'oneOf', 'allOf', 'not', 'if', 'then', 'else'],
   ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength'],
   ...['minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties', 'contentEncoding'],
+]);
+
+/** Whether a number in a schema bounds a value: it is none itself. */
+function isSize(place: TextPlace, name: string): boolean {
+  return schemaSizes.has(place.isList ? place.memberName : name);
+}
+
+const schemaSizes: ReadonlySet<string> = new Set([
+  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength'],
+  ...['minItems', 'maxItems', 'minContains', 'maxContains', 'minProperties', 'maxProperties'],
 ]);
 
 /** The value of a string in a document. */
