@@ -4,7 +4,14 @@ import { parsedBytes, pieceBytes } from '../bounds.ts';
 
 const begin = /^\s*[[{]/;
 
-/** Whether a string may be an object or a list in JSON. */
+/** JSON in so many strings, each in the one before, is read. */
+export const maxInnerDepth = 3;
+
+/** Whether a string may be an object or a list in JSON with escapes: without one, its texts stand in it as they are. */
+export function mayBeEscapedJson(value: string): boolean {
+  return value.includes('\\') && mayBeJson(value);
+}
+
 function mayBeJson(value: string): boolean {
   return begin.test(value);
 }

@@ -65,6 +65,11 @@ export class SourceText implements ViewText {
     });
   }
 
+  /** The number of documents that it stands in. */
+  get depth(): number {
+    return this.outer === null ? 1 : this.outer.depth + 1;
+  }
+
   get place(): TextPlace {
     return this.#leaf.place;
   }

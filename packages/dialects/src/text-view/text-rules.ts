@@ -9,7 +9,8 @@ import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
  * - `sealed`: not at all if it has the form of encrypted content or a signature, else like `fixed`.
  * - `data`: unreadable: a picture, sound, file, or an id of one.
  * - `file`: a file in base64 or in its address: as text if its type is one of texts, else unreadable.
- * - `values`: JSON of a tool: its strings and numbers are texts, its names fixed.
+ * - `values`: JSON of a tool: its strings and numbers are texts, its names fixed. A string of JSON with escapes is read like
+ *   it, and so is the text of a result.
  * - `json`: the same in a string; `text` if it is no JSON.
  * - `repeat`: not at all, with everything inside: it repeats the texts beside it, and is left out once one of them changes.
  * - `schema`: a JSON schema: its descriptions and examples are texts, all other strings, numbers and names fixed, but bounds

@@ -3,7 +3,7 @@ import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { editSteps, type Edit } from '../wire/json-edits.ts';
 import type { Pieces } from '../wire/pieces.ts';
 import { textsOfFile } from './file-texts.ts';
-import { InnerJson } from './inner-json.ts';
+import { InnerJson, maxInnerDepth, mayBeEscapedJson } from './inner-json.ts';
 import {
   SourceText,
   type Coding,
@@ -87,11 +87,15 @@ export class TextView {
       for (let place: TextPlace | null = text.place; place !== null; place = place.parent)
         changedPlaces.add(place);
     }
-    const edits: Edit[] = [];
-    for (const [outer, inner] of byDocument) {
-      for (const edit of outer?.editsInside(inner) ?? inner) edits.push(edit);
-      yield;
-    }
+    for (let depth = maxInnerDepth; depth > 0; depth -= 1)
+      for (const [outer, inner] of byDocument) {
+        if (outer?.depth !== depth) continue;
+        const around = byDocument.get(outer.outer) ?? [];
+        for (const edit of outer.editsInside(inner)) around.push(edit);
+        byDocument.set(outer.outer, around);
+        yield;
+      }
+    const edits = byDocument.get(null) ?? [];
     for (const { around, from: at, until, replacement } of this.#repeats)
       if (changedPlaces.has(around) || earlier?.isUnsigned(around) === true)
         edits.push({ at, until, text: replacement });
@@ -263,14 +267,23 @@ class TextReader {
         return null;
       case 'json':
         return this.#text(document, leaf, { value, isFixed: false });
-      case 'fixed':
       case 'text':
       case 'values':
+        if (this.#isOuter(document, leaf, value))
+          return this.#text(document, leaf, { value, isFixed: false });
+        break;
+      case 'fixed':
       case 'schema':
         break;
     }
     this.#addText(document, leaf, { value, isFixed: reading === 'fixed' });
     return null;
+  }
+
+  /** Whether a string of a tool may have JSON with escapes, which would hide its texts. */
+  #isOuter({ outer }: Document, leaf: Leaf, value: string): boolean {
+    if (!mayBeEscapedJson(value) || (outer?.depth ?? 0) >= maxInnerDepth) return false;
+    return leaf.place.reading === 'values' || this.#placeOf(leaf).kind === 'tool_result';
   }
 
   #addSignature({ outer }: Document, { place, from, until }: Leaf): void {

@@ -60,12 +60,15 @@ const outcomes = {
 
 const [toolsBegin, toolsEnd] = [Buffer.from('{"tools":['), Buffer.from(']}')];
 
-/** The arguments of a call. */
-const argumentRules: TextRules = {
-  ...{ list: '', kind: 'tool_call', members: { arguments: 'values' }, names: new Set() },
-  ...{ kindOf: () => null, isOfModel: () => false, isSigned: () => false, isUnreadable: () => false },
-  ...{ isSignedText: () => false, unsigned: 'null', unrepeated: 'null' },
+const plainRules: Omit<TextRules, 'kind' | 'members'> = {
+  ...{ list: '', names: new Set(['result']), kindOf: () => null, isOfModel: () => false },
+  ...{ isSigned: () => false, isUnreadable: () => false, isSignedText: () => false },
+  ...{ unsigned: 'null', unrepeated: 'null' },
 };
+
+/** The arguments of a call, and its result. */
+const argumentRules: TextRules = { ...plainRules, kind: 'tool_call', members: { arguments: 'values' } };
+const resultRules: TextRules = { ...plainRules, kind: 'tool_result', members: {} };
 
 /** Texts added by the gateway have no place in the request but the agent in it. */
 const agentParam = 'model';
@@ -161,9 +164,12 @@ export class RunGuardrails {
 
   /** The result of such a call, with its changes; a sentence for the model in place of a blocked one. */
   *resultPassed(content: string): Steps<string> {
-    const text = { kind: 'tool_result', isOlder: false, isFixed: false, value: content } as const;
-    const { blockedBy, changes } = yield* this.#judge(text);
-    return blockedBy === null ? changed(content, changes) : `The result is withheld: ${messageOf(blockedBy)}`;
+    const view = yield* TextView.read(Buffer.from(JSON.stringify({ result: content })), resultRules);
+    const { blockedBy, changes } = yield* this.#judgeAll(view);
+    if (blockedBy !== null) return `The result is withheld: ${messageOf(blockedBy)}`;
+    if (changes.length === 0) return content;
+    const written = JSON.parse(view.rewritten(changes).whole.toString()) as { result: string };
+    return written.result;
   }
 
   /** Definitions of tools joined with commas, with the changes of their texts: the same buffer without any. */
