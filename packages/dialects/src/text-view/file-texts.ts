@@ -12,14 +12,14 @@ import {
 } from '../file-types.ts';
 
 /** A file of a request: its data with or without `data:` before it, or an address, and all that the request says of it. */
-export interface StatedFile {
+interface StatedFile {
   source: string;
   types: readonly string[];
   names: readonly string[];
 }
 
 /** The text of a file. */
-export interface FileText {
+interface FileText {
   value: string;
   /** Whether a change of it can't be written back in its charset. */
   isFixed: boolean;
