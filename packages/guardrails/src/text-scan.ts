@@ -33,7 +33,7 @@ const partLength = 512;
 /** Characters dropped at once: each time copies the rest. */
 const trimmedAt = 2_048;
 
-/** Matches of all checks in one text. From the next one on, all of the text is one match of each check that has more. */
+/** Matches of all checks in one text. From the next one on, all of the text is one match of each check with more. */
 export const mostMatches = 10_000;
 
 /** Matches noted in one step. */

@@ -9,7 +9,7 @@ type Fields = Record<string, unknown>;
 const viewOf = (name: DialectName, json: string): TextView =>
   atOnce(TextView.read(Buffer.from(json), dialects[name].texts.request));
 
-/** The texts of results of tools, with `=` before one that can't be rewritten. */
+/** The texts of results of tools, with `=` before a fixed one. */
 const resultsIn = (name: DialectName, body: Fields): string[] =>
   viewOf(name, JSON.stringify(body))
     .texts.filter(({ kind }) => kind === 'tool_result')
@@ -75,7 +75,7 @@ describe.each(places)('a result of a tool in %s, %#', (name, request) => {
     const view = viewOf(name, body);
     const viewText = view.texts.find(({ value }) => value === 'Müller');
     if (viewText === undefined) throw new Error('the view has no such text');
-    const changed = view.rewritten([{ viewText, from: 0, until: 6, text: '"X"' }]).toString();
+    const changed = atOnce(view.rewritten([{ viewText, from: 0, until: 6, text: '"X"' }])).toString();
     expect(changed).toBe(
       JSON.stringify(request(twice(escaped.replace(String.raw`M\u00fcller`, String.raw`\"X\"`)))),
     );

@@ -65,7 +65,7 @@ export class SourceText implements ViewText {
     });
   }
 
-  /** The number of documents that it stands in. */
+  /** The number of documents around it. */
   get depth(): number {
     return this.outer === null ? 1 : this.outer.depth + 1;
   }

@@ -55,7 +55,7 @@ export class TextView {
   }
 
   /**
-   * `body`: valid JSON within `parsedAtOnce`. `grow`: is called with about the bytes of memory that the view takes, as it
+   * `body`: valid JSON within `parsedAtOnce`. `grow`: is called with about the bytes of memory of the view, as it
    * takes them. It may throw.
    */
   static *read(body: Buffer, rules: TextRules, grow: Grow = () => undefined): Steps<TextView> {
@@ -233,7 +233,7 @@ class TextReader {
     }
   }
 
-  /** Returns a string that may have JSON, which is still to be read; null without one. */
+  /** Returns a string with JSON still to be read; null without one. */
   #add(document: Document, leaf: Leaf): SourceText | null {
     const { json } = document;
     const { place, member, from, until, type } = leaf;
@@ -311,7 +311,7 @@ class TextReader {
     if (place.signs('type').length > 1) this.#addText(document, leaf, { value: source, isFixed: true });
   }
 
-  /** Adds the texts in a string that may have JSON: itself without any. */
+  /** Adds the texts of JSON in a string: the string itself without any. */
   *#addInner(outer: SourceText, leaf: Leaf): Steps<void> {
     const { json, isTooMuch } = yield* this.#inner.documentIn(outer.value);
     if (isTooMuch) this.unreadable.push(this.#placeOf(leaf));

@@ -93,7 +93,7 @@ it('charges the memory of its view, and refuses more than there may be', async (
   );
 });
 
-/** A check that fails in a scan, with a part of the text in its error. */
+/** A failed check of a scan, with a part of the text in its error. */
 const failing: CompiledCheck = {
   ...{ types: ['broken'], automata: [], exceptions: null },
   shapes: [

@@ -164,12 +164,16 @@ export class RunGuardrails {
 
   /** The result of such a call, with its changes; a sentence for the model in place of a blocked one. */
   *resultPassed(content: string): Steps<string> {
-    const view = yield* TextView.read(Buffer.from(JSON.stringify({ result: content })), resultRules);
+    const view = yield* TextView.read(
+      Buffer.from(JSON.stringify({ result: content })),
+      resultRules,
+      bounded(),
+    );
     const { blockedBy, changes } = yield* this.#judgeAll(view);
     if (blockedBy !== null) return `The result is withheld: ${messageOf(blockedBy)}`;
     if (changes.length === 0) return content;
-    const written = JSON.parse(view.rewritten(changes).whole.toString()) as { result: string };
-    return written.result;
+    const { whole } = yield* view.rewritten(changes);
+    return (JSON.parse(whole.toString()) as { result: string }).result;
   }
 
   /** Definitions of tools joined with commas, with the changes of their texts: the same buffer without any. */

@@ -11,7 +11,7 @@ export interface CheckMatch {
   until: number;
 }
 
-/** A check that threw an error. */
+/** A check with the error it threw. */
 export interface CheckFailure {
   guardrail: Guardrail;
   cause: unknown;
@@ -55,7 +55,7 @@ function* findingsIn(guardrails: readonly CheckedGuardrail[], text: string): Ste
   };
 }
 
-/** The result of steps, or their error. An error thrown where they yield, as for a client that has left, passes. */
+/** The result of steps, or their error. An error thrown where they yield, as for a client gone, passes. */
 function* attempted<Result>(steps: Steps<Result>): Steps<{ result: Result } | { cause: unknown }> {
   for (;;) {
     let step: IteratorResult<unknown, Result>;

@@ -27,7 +27,7 @@ interface Indexed {
   guardrail: Guardrail | null;
 }
 
-/** The error of a run with a guardrail that can't be applied, and is not open. */
+/** The error of a run with a closed guardrail out of order. */
 export function guardrailUnavailable({ name }: Pick<Guardrail, 'name'>): AppError {
   return new AppError('guardrail_unavailable', `The guardrail ${name} can't be applied now.`);
 }
