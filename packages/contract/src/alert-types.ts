@@ -38,6 +38,11 @@ export const alertData = {
     on: z.enum(guardedTexts).describe('The kind of text that was blocked'),
     agent_id: uuid.nullable(),
   }),
+  'guardrail.failing': z.object({
+    guardrail_id: uuid,
+    guardrail: z.string().describe('Begins with `owner:` for one of the operator'),
+    on_error: z.enum(['open', 'closed']).describe('Whether runs go on without the check'),
+  }),
   'run.failed': z.object({
     run_id: uuid,
     trace_id: z.string(),
@@ -111,6 +116,7 @@ export const tenantAlertTypes = [
   'limit.exceeded',
   'policy.counters_full',
   'guardrail.blocked',
+  'guardrail.failing',
   'run.failed',
   'endpoint.disabled',
   'channel.needs_reauth',

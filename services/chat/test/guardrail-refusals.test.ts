@@ -54,6 +54,30 @@ it('a blocked request is refused, with the findings of its guardrails', async ()
   );
 });
 
+/** A check that can't be applied. */
+const webhook = {
+  type: 'webhook' as const,
+  url: 'https://guard.example.com',
+  ...{ auth: { type: 'none' as const }, params: {} },
+};
+
+it.each(['closed', 'open'] as const)(
+  'a check that cannot be applied raises an event, once a minute and guardrail: %s',
+  async (onError) => {
+    const principal = guardedUser(harness, { check: webhook, on_error: onError });
+    provider.answer(whole(chatAnswer), whole(chatAnswer));
+    const status = onError === 'open' ? 200 : 503;
+    for (let sent = 0; sent < 2; sent += 1)
+      expect((await ask(chat?.body('Hi.') ?? {}, principal)).status).toBe(status);
+    await harness.flushAlerts();
+    await eventually(() =>
+      expect(harness.alertsOf(principal.tenantId, 'guardrail.failing')).toMatchObject([
+        { data: { guardrail: 'webhook', on_error: onError } },
+      ]),
+    );
+  },
+);
+
 /** Texts in which guardrails have blocked something so far. */
 async function blockedTexts(): Promise<number> {
   const lines = (await harness.metrics()).match(
@@ -63,12 +87,7 @@ async function blockedTexts(): Promise<number> {
 }
 
 it('nothing is counted for a request over a limit, and a check that cannot be applied is no reason either', async () => {
-  const webhook = {
-    type: 'webhook' as const,
-    url: 'https://guard.example.com',
-    auth: { type: 'none' as const },
-  };
-  for (const fields of [{}, { check: { ...webhook, params: {} } }]) {
+  for (const fields of [{}, { check: webhook }]) {
     const principal = guardedUser(harness, fields);
     const { guardrails = [] } = harness.settings.get(principal.tenantId) ?? {};
     harness.settings.set(principal.tenantId, { guardrails, limited: [Resource.TOKENS] });

@@ -11,6 +11,7 @@ const types: Record<(typeof tenantAlertTypes)[number], string> = {
   'limit.exceeded': 'Limit exceeded',
   'policy.counters_full': 'Policies count too many values',
   'guardrail.blocked': 'A guardrail blocks a text',
+  'guardrail.failing': 'The check of a guardrail fails',
   'run.failed': 'Run failed',
   'endpoint.disabled': 'Webhook URL disabled',
   'channel.needs_reauth': 'Channel needs a new consent',

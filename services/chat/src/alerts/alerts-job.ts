@@ -12,6 +12,7 @@ import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { InvalidCatalogue } from '../catalogue/catalogue-watch-job.ts';
+import type { Guardrail } from '../policies/guardrail.ts';
 import type { PolicyCounter } from '../policies/policy.ts';
 import type { LeasedLimit } from '../limits/leased-limit.ts';
 import { LimitRefusal } from '../limits/refusal.ts';
@@ -35,6 +36,12 @@ export interface BlockedText {
   agentId: string | null;
   guardrail: { id: string; name: string };
   on: GuardedText;
+}
+
+/** A guardrail without a verdict: its check can't be made, or failed. */
+export interface FailingGuardrail {
+  tenantId: string;
+  guardrail: Pick<Guardrail, 'id' | 'name' | 'onError'>;
 }
 
 /** Alerts about runs, limits, providers and the catalogue. */
@@ -79,6 +86,13 @@ export class Alerts {
     if (!this.#throttle.passes(`guardrail.blocked/${tenantId}/${id}`)) return;
     const data = { guardrail_id: id, guardrail: name, on, agent_id: agentId };
     this.#raise({ id: newId(), tenant_id: tenantId, type: 'guardrail.blocked', data });
+  }
+
+  /** The check of a guardrail has no verdict on texts of a run. */
+  guardrailFailing({ tenantId, guardrail: { id, name, onError } }: FailingGuardrail): void {
+    if (!this.#throttle.passes(`guardrail.failing/${tenantId}/${id}`)) return;
+    const data = { guardrail_id: id, guardrail: name, on_error: onError };
+    this.#raise({ id: newId(), tenant_id: tenantId, type: 'guardrail.failing', data });
   }
 
   /** The breaker of a deployment has opened for all tenants. */

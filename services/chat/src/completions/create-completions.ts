@@ -38,7 +38,7 @@ export interface CompletionsOptions {
     CompletionDependencies,
     'stages' | 'log' | 'bodyBudget' | 'silenceMs' | 'refusals' | 'guardrails'
   >;
-  alerts: Pick<Alerts, 'guardrailBlocked'>;
+  alerts: Pick<Alerts, 'guardrailBlocked' | 'guardrailFailing'>;
   /** The memory of agents. */
   recall: RecallStep;
   remember: RememberQueue;
@@ -69,6 +69,7 @@ export function createCompletions(shell: Shell, options: CompletionsOptions) {
     ...{ registry, log, compiler },
     onBlocked: ({ tenantId, selected: { agent } }, { guardrail, on }) =>
       alerts.guardrailBlocked({ tenantId, agentId: agent?.id ?? null, guardrail, on }),
+    onFailing: ({ tenantId }, guardrail) => alerts.guardrailFailing({ tenantId, guardrail }),
   });
   const turns = { ...options.turns, stages, log, bodyBudget, guardrails, refusals };
   const completions = new CompletionCache({ app, instance, keyRing, log });

@@ -31,20 +31,24 @@ export interface GuardrailsOptions {
   compiler: Pick<GuardrailCompiler, 'compiled'>;
   /** A guardrail has blocked a text of a run. */
   onBlocked: (run: GuardedRun, finding: Finding) => void;
+  /** The check of a guardrail can't be made, or failed. */
+  onFailing: (run: GuardedRun, guardrail: Guardrail) => void;
 }
 
 /** Makes the guardrails of runs, and counts what they find. */
 export class Guardrails {
   readonly #onBlocked: GuardrailsOptions['onBlocked'];
+  readonly #onFailing: GuardrailsOptions['onFailing'];
   readonly #compiler: Pick<GuardrailCompiler, 'compiled'>;
   readonly #log: Logger;
   readonly #logged = new Throttle(minuteMs);
   readonly #findings;
 
-  constructor({ registry, log, compiler, onBlocked }: GuardrailsOptions) {
+  constructor({ registry, log, compiler, onBlocked, onFailing }: GuardrailsOptions) {
     this.#log = log;
     this.#compiler = compiler;
     this.#onBlocked = onBlocked;
+    this.#onFailing = onFailing;
     this.#findings = counter(
       registry,
       'gatehouse_guardrail_findings_total',
@@ -78,9 +82,11 @@ export class Guardrails {
   ): Promise<RunGuardrails | null> {
     const guardrails = index.matching(run.selected, run.models);
     if (guardrails.length === 0) return null;
-    const closed = guardrails.find((each) => each.onError === 'closed' && !isBuiltIn(each.check));
+    const unmade = guardrails.filter((each) => !isBuiltIn(each.check));
+    for (const each of unmade) this.#onFailing(run, each);
+    const closed = unmade.find((each) => each.onError === 'closed');
     if (closed !== undefined) throw guardrailUnavailable(closed);
-    const compiled = await Promise.all(guardrails.map((each) => this.#compiled(each, run.tenantId, signal)));
+    const compiled = await Promise.all(guardrails.map((each) => this.#compiled(each, run, signal)));
     const applied = compiled.filter((each) => each !== null);
     const checks = new Map<GuardedText, TextChecks>();
     for (const place of guardedTexts) {
@@ -89,7 +95,7 @@ export class Guardrails {
     }
     return new RunGuardrails({
       ...{ guardrails, applied: new Set(applied.map(({ guardrail }) => guardrail)), checks },
-      onFailure: (failure) => this.#fail(failure),
+      onFailure: (failure) => this.#fail(run, failure),
       onFinding: (finding) => this.#count(run, finding),
     });
   }
@@ -100,7 +106,7 @@ export class Guardrails {
    */
   async #compiled(
     guardrail: Guardrail,
-    tenantId: string,
+    run: GuardedRun,
     signal: AbortSignal,
   ): Promise<CheckedGuardrail | null> {
     const { id, version, check, except, hold, isOwner } = guardrail;
@@ -108,17 +114,22 @@ export class Guardrails {
     const stored = { id, version: String(version), check, except, hold };
     try {
       const wait = { deadlineMs: compiledWithinMs, signal };
-      return { guardrail, check: await this.#compiler.compiled(isOwner ? 'owner' : tenantId, stored, wait) };
+      return {
+        guardrail,
+        check: await this.#compiler.compiled(isOwner ? 'owner' : run.tenantId, stored, wait),
+      };
     } catch (cause) {
       signal.throwIfAborted();
-      this.#fail({ guardrail, cause });
+      this.#fail(run, { guardrail, cause });
       if (guardrail.onError === 'open') return null;
       throw guardrailUnavailable(guardrail);
     }
   }
 
   /** Logs a failure once a minute and guardrail, without the message of its error: it may have a part of a text. */
-  #fail({ guardrail: { id, name }, cause }: CheckFailure): void {
+  #fail(run: GuardedRun, { guardrail, cause }: CheckFailure): void {
+    const { id, name } = guardrail;
+    this.#onFailing(run, guardrail);
     if (!this.#logged.passes(id)) return;
     const { name: error, stack = '' } = cause instanceof Error ? cause : new Error();
     const frames = stack.split('\n').filter((line) => /^ +at /.test(line));

@@ -29,8 +29,11 @@ function patternsOf(...regexes: string[]): CompiledCheck {
 
 type Compiled = GuardrailsOptions['compiler']['compiled'];
 
-function guardrailsWith(compiled: Compiled, log = createLogger('test', 'silent')): Guardrails {
-  const options = { registry: new Registry(), log, onBlocked: () => undefined };
+function guardrailsWith(
+  compiled: Compiled,
+  { log = createLogger('test', 'silent'), onFailing = () => undefined }: Partial<GuardrailsOptions> = {},
+): Guardrails {
+  const options = { registry: new Registry(), log, onBlocked: () => undefined, onFailing };
   return new Guardrails({ ...options, compiler: { compiled } });
 }
 
@@ -131,15 +134,20 @@ describe('a check that fails', () => {
     ]);
   });
 
-  it('is logged once a minute, without any text', async () => {
+  it('is reported for each run, and logged once a minute without any text', async () => {
     const lines: string[] = [];
     const log = createLogger('test', 'info', { write: (line) => void lines.push(line) });
-    const guardrails = guardrailsWith(() => Promise.resolve(failing), log);
+    const reported: string[] = [];
+    const guardrails = guardrailsWith(() => Promise.resolve(failing), {
+      log,
+      onFailing: ({ tenantId }, { name }) => void reported.push(`${tenantId} ${name}`),
+    });
     const index = new GuardrailIndex([guardrail({ on_error: 'open' })]);
     for (let runs = 0; runs < 2; runs += 1) {
       const made = await guardrails.guardrailsOf(index, run, new AbortController().signal);
       if (made !== null) atOnce(made.requestPassed(bodyOf('secret'), request));
     }
+    expect(reported).toEqual([`${run.tenantId} pii`, `${run.tenantId} pii`]);
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain('"error":"Error","frames":["    at ');
     expect(lines[0]).not.toContain('secret');

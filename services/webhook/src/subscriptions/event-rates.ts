@@ -12,6 +12,7 @@ const hour = 60 * minute;
 const rates: ReadonlyMap<string, Rate> = new Map([
   ['limit.exceeded', { everyS: minute, about: [] }],
   ['guardrail.blocked', { everyS: minute, about: ['guardrail_id'] }],
+  ['guardrail.failing', { everyS: minute, about: ['guardrail_id'] }],
   ['policy.counters_full', { everyS: hour, about: ['policy_id'] }],
   ['run.failed', { everyS: minute, about: ['agent_id'] }],
   // Each replica of chat has a breaker of its own.
