@@ -7,6 +7,7 @@ import type { Attachments, PromptParts } from './prompt-parts.ts';
 import type { ReasoningRewrite } from './reasoning-rewrite.ts';
 import type { SignatureFormat } from './signatures-in.ts';
 import type { OtherModel, Thinking } from './request-fields.ts';
+import type { RefusalWriter } from './refusal-writer.ts';
 import type { ToolEvent } from './tool-event.ts';
 import type { TextFormat } from './text-view/text-rules.ts';
 import type { TextSample } from './usage/token-estimate.ts';
@@ -138,10 +139,7 @@ export interface CompletionRequest extends RequestHead {
    * the gateway to the client's messages.
    */
   promptSample(added?: readonly (string | TextSample)[]): TextSample;
-  /**
-   * The number of answers. `defaults`: an agent's parameters. The client's members, even with null, replace those, here
-   * and below.
-   */
+  /** The number of answers. `defaults`: an agent's parameters. Here and below, the client's members replace those. */
   choicesWith(defaults: Fields): number;
   thinking(defaults: Fields): Thinking;
   /** Models that the provider may call beside the request's own: an advisor, fallbacks. Each with its field. */
@@ -235,6 +233,8 @@ export interface AnswerFormat {
   /** The answers of a turn with calls of tools, as the client gets them. */
   toolAnswers(isOwn: (name: string) => boolean): ToolAnswers;
   toolStream(sink: FrameSink, isOwn: (name: string) => boolean): ToolStream;
+  /** Ends choices of a stream in place of the provider. `choices`: as many were requested. */
+  refusalWriter(choices: number): RefusalWriter;
 }
 
 /** Answers with the tokens of a request. It is rewritten like a request for an answer. */

@@ -42,7 +42,7 @@ export function atOnce<Result>(steps: Steps<Result>): Result {
 export async function runSteps<Result>(steps: Steps<Result>, inTurn: InTurn): Promise<Result> {
   try {
     for (;;) {
-      const step = await inTurn(() => stepsOfTurn(steps));
+      const step = await inTurn(() => runForTurn(steps));
       if (step.done === true) return step.value;
     }
   } catch (error) {
@@ -51,7 +51,8 @@ export async function runSteps<Result>(steps: Steps<Result>, inTurn: InTurn): Pr
   }
 }
 
-function stepsOfTurn<Result>(steps: Steps<Result>): IteratorResult<unknown, Result> {
+/** Takes steps for a turn, at once. Returns the last of them. */
+export function runForTurn<Result>(steps: Steps<Result>): IteratorResult<unknown, Result> {
   const until = monotonicMs() + turnMs;
   for (;;) {
     const step = steps.next();

@@ -7,6 +7,7 @@ import { EventReader } from './stream.ts';
 import { MessageAnswerBuilder, streamFrames } from './response-mode.ts';
 import { readRequest } from './request.ts';
 import { texts } from './text-rules.ts';
+import { MessageRefusalWriter } from './refusal-writer.ts';
 import { MessageToolAnswers } from './tools.ts';
 import { MessageToolStream } from './tools.ts';
 import { readWhole } from './response.ts';
@@ -36,6 +37,7 @@ export const anthropicMessagesDialect = {
   streamReader: (_choices: number, keepsText?: boolean) => new EventReader(keepsText),
   toolAnswers: (isOwn) => new MessageToolAnswers(isOwn),
   toolStream: (sink, isOwn) => new MessageToolStream(sink, isOwn),
+  refusalWriter: () => new MessageRefusalWriter(),
   counts: {
     isCount: ({ input_tokens: tokens }) => typeof tokens === 'number',
     answerWith: (tokens) => ({ input_tokens: tokens }),

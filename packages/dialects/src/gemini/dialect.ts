@@ -5,6 +5,7 @@ import { parameterNames } from './request-rewrite.ts';
 import { keepAlivePart } from './content.ts';
 import { parseError } from './errors.ts';
 import { readCountRequest, readRequest } from './request.ts';
+import { CandidateRefusalWriter } from './refusal-writer.ts';
 import { texts } from './text-rules.ts';
 import { streamFrames, GeminiAnswerBuilder } from './response-mode.ts';
 import { frameOf, ResponseReader } from './stream.ts';
@@ -39,6 +40,7 @@ export const geminiDialect = {
   streamReader: (_choices: number, keepsText?: boolean) => new ResponseReader(keepsText),
   toolAnswers: (isOwn) => new ContentToolAnswers(isOwn),
   toolStream: (sink, isOwn) => new ContentToolStream(sink, isOwn),
+  refusalWriter: () => new CandidateRefusalWriter(),
   counts: {
     readRequest: readCountRequest,
     isCount: ({ totalTokens }) => typeof totalTokens === 'number',

@@ -83,6 +83,7 @@ const answer: TextRules = {
     textKey: (place) => `${candidateKey(place)}.content.parts[${place.sign('partIndex') || '0'}].text`,
   },
   list: '',
+  choices: 'candidates',
   kind: 'answer',
   members: {
     ...request.members,

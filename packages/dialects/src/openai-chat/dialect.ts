@@ -8,6 +8,7 @@ import { plainAnswer } from './message-text.ts';
 import { parseError } from '../provider-errors.ts';
 import { readRequest } from './request.ts';
 import { texts } from './text-rules.ts';
+import { ChunkRefusalWriter } from './refusal-writer.ts';
 import { WholeToolAnswers, ChunkToolStream } from './tool-stream.ts';
 import { readWhole } from './whole-answer.ts';
 
@@ -37,6 +38,7 @@ export const openAiChatDialect = {
   streamReader: (choices: number, keepsText?: boolean) => new ChunkReader(choices, keepsText),
   toolAnswers: (isOwn) => new WholeToolAnswers(isOwn),
   toolStream: (sink, isOwn) => new ChunkToolStream(sink, isOwn),
+  refusalWriter: (choices: number) => new ChunkRefusalWriter(choices),
   plainAnswer,
   readEmbeddings,
   keepAlive: Buffer.from(': keep-alive\n\n'),

@@ -71,6 +71,7 @@ const offsets: ReadonlySet<string> = new Set(['start_index', 'end_index']);
 const answer: TextRules = {
   ...request,
   list: '',
+  choices: 'choices',
   kind: 'answer',
   members: {
     ...request.members,

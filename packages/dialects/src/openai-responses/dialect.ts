@@ -8,6 +8,7 @@ import { EventReader } from './event-reader.ts';
 import { ResponseBuilder, streamFrames } from './response-mode.ts';
 import { readCompaction, readRequest } from './request.ts';
 import { texts } from './text-rules.ts';
+import { ResponseRefusalWriter } from './refusal-writer.ts';
 import { ResponseFollower } from './response-follower.ts';
 import { state } from './state.ts';
 import { ResponseToolAnswers, ResponseToolStream } from './tool-stream.ts';
@@ -37,6 +38,7 @@ export const openAiResponsesDialect = {
   streamReader: (_choices: number, keepsText?: boolean) => new EventReader(keepsText),
   toolAnswers: (isOwn) => new ResponseToolAnswers(isOwn),
   toolStream: (sink, isOwn) => new ResponseToolStream(sink, isOwn),
+  refusalWriter: () => new ResponseRefusalWriter(),
   follower: () => new ResponseFollower(),
   state,
   counts: {

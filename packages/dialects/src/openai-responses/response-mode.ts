@@ -32,8 +32,8 @@ function numbered(events: readonly ItemEvent[]): Buffer[] {
   return events.map((event, sequence_number) => frameOf({ ...event, sequence_number }));
 }
 
-/** SDKs take texts and arguments from their deltas. */
-function itemEvents(item: Fields, output_index: number): ItemEvent[] {
+/** The events of a whole item. SDKs take texts and arguments from their deltas. */
+export function itemEvents(item: Fields, output_index: number): ItemEvent[] {
   const place = { output_index, item_id: item['id'] };
   const events = itemTexts(item).flatMap((text) => [
     ...text.added,

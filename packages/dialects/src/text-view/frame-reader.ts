@@ -251,6 +251,6 @@ function bodyOf(frame: Buffer): Body | null {
   };
 }
 
-function headOf({ kind, param, isFixed }: SourceText): ChannelHead {
-  return { kind, param, isFixed };
+function headOf({ kind, param, isFixed, choice }: SourceText): ChannelHead {
+  return { kind, param, isFixed, choice };
 }

@@ -15,10 +15,12 @@ export interface ViewText {
   readonly isFixed: boolean;
   /** Whether it is of a message before the client's last one. */
   readonly isOlder: boolean;
+  /** The index of its choice in an answer, or `noChoice`. */
+  readonly choice: number;
 }
 
 /** A part of a document without a text here: a picture, a sound, a file, tokens or a tool of the provider. */
-export type UnreadablePlace = Pick<ViewText, 'kind' | 'param' | 'isOlder'>;
+export type UnreadablePlace = Pick<ViewText, 'kind' | 'param' | 'isOlder' | 'choice'>;
 
 /** A document, or the JSON in one of its strings. */
 export interface Document {
@@ -36,6 +38,7 @@ export class SourceText implements ViewText {
   readonly value: string;
   readonly isFixed: boolean;
   readonly isOlder: boolean;
+  readonly choice: number;
   /** The string of JSON that it stands in; null for a text of the document itself. */
   readonly outer: SourceText | null;
   readonly #json: Buffer;
@@ -51,6 +54,7 @@ export class SourceText implements ViewText {
     this.value = text.value;
     this.isFixed = text.isFixed;
     this.isOlder = text.isOlder;
+    this.choice = text.choice;
     this.#coding = text.coding;
   }
 

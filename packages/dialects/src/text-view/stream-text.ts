@@ -150,6 +150,7 @@ export class StreamText {
     this.#isEnded = true;
     const ended = [...this.#channels.values()].filter((channel) => !channel.isEnded);
     for (const channel of ended) channel.isEnded = true;
+    for (const channel of this.#channels.values()) channel.isComplete = true;
     return ended;
   }
 
@@ -192,10 +193,10 @@ export class StreamText {
 
   #channelOf({ index, type }: ArgumentText): TextChannel {
     const isFixed = this.#head.isFixed || type === 'name';
-    const { kind, param } = this.#head;
+    const { kind, param, choice } = this.#head;
     return (
       this.#channels.get(index) ??
-      this.#begin(index, new TextChannel({ kind, param, isFixed }, type === 'bare'))
+      this.#begin(index, new TextChannel({ kind, param, isFixed, choice }, type === 'bare'))
     );
   }
 }

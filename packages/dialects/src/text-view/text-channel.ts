@@ -20,6 +20,8 @@ export interface ChannelHead {
   readonly param: string;
   /** Whether it can't be rewritten. */
   readonly isFixed: boolean;
+  /** The index of its choice in an answer, or `noChoice`. */
+  readonly choice: number;
 }
 
 /**
@@ -30,19 +32,23 @@ export class TextChannel implements ChannelHead {
   readonly kind: GuardedText;
   readonly param: string;
   readonly isFixed: boolean;
+  readonly choice: number;
   /** Whether it is a number or a word of JSON, which a change makes a string. */
   readonly isBare: boolean;
   /** Units so far. */
   length = 0;
   /** Whether nothing more of it arrives. */
   isEnded = false;
+  /** Whether nothing more arrives of all texts in the same string, such as the arguments of a call. */
+  isComplete = false;
   readonly #changes: ChannelChange[] = [];
   #left = none;
 
-  constructor({ kind, param, isFixed }: ChannelHead, isBare = false) {
+  constructor({ kind, param, isFixed, choice }: ChannelHead, isBare = false) {
     this.kind = kind;
     this.param = param;
     this.isFixed = isFixed;
+    this.choice = choice;
     this.isBare = isBare;
   }
 

@@ -64,6 +64,8 @@ export interface TextRules {
   isUnreadable(place: TextPlace): boolean;
   /** The usual spelling of a name, in APIs with several. */
   spelled?(name: string): string;
+  /** The list of choices in an answer; absent in an API with one choice. */
+  choices?: string;
   citations?: CitationRules | undefined;
 }
 
@@ -274,6 +276,16 @@ interface Path {
 
 function joined(path: string, name: string): string {
   return path === '' || name === '' ? path + name : `${path}.${name}`;
+}
+
+/** The choice of a text outside of all choices. */
+export const noChoice = -1;
+
+/** The choice of an answer in which a place stands, by the API's own index of it. */
+export function choiceOf({ key }: TextPlace, { choices = '' }: TextRules): number {
+  if (choices === '') return 0;
+  if (!key.startsWith(`${choices}[`)) return noChoice;
+  return Number(key.slice(choices.length + 1, key.indexOf(']')));
 }
 
 /** Whether a string, or its beginning, has the form of encrypted content or a signature. */

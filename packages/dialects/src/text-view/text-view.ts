@@ -11,7 +11,7 @@ import {
   type UnreadablePlace,
   type ViewText,
 } from './source-text.ts';
-import { isSealed, TextPlace, type Reading, type TextRules } from './text-rules.ts';
+import { choiceOf, isSealed, TextPlace, type Reading, type TextRules } from './text-rules.ts';
 import { TextChannel } from './text-channel.ts';
 import type { TextChange } from './text-source.ts';
 import { decoded, readingOf, TextWalk, type Leaf, type Repeat } from './text-walk.ts';
@@ -343,7 +343,10 @@ class TextReader {
   #placeOf({ place, member }: Pick<Leaf, 'place' | 'member'>): UnreadablePlace {
     const kind = place.kindOf(typeof member === 'string' ? member : '', this.#rules);
     const isOlder = kind !== 'system' && this.#isOlder(place.element, kind === 'tool_result');
-    return { kind, param: place.pathTo(member, this.#rules), isOlder };
+    return {
+      ...{ kind, param: place.pathTo(member, this.#rules), isOlder },
+      choice: choiceOf(place, this.#rules),
+    };
   }
 
   #isOlder(element: TextPlace | null, isResult: boolean): boolean {
