@@ -10,7 +10,7 @@ export type ColumnClass = 'personal' | 'secret' | 'brief' | 'neutral';
 /** The columns of a table by class, separated by blanks. */
 type Table = Readonly<Partial<Record<ColumnClass, string>>>;
 
-const rollup = `requests errors cancelled input_tokens cached_input_tokens output_tokens reasoning_tokens tool_calls
+const rollup = `requests errors cancelled blocked input_tokens cached_input_tokens output_tokens reasoning_tokens tool_calls
   timed_requests duration_ms cost_pico unpriced_requests estimated_requests estimated_cost_pico own_key_requests
   own_key_cost_pico`;
 const groups = 'tenant_id bucket agent_id model provider channel dialect client';

@@ -21,7 +21,7 @@ import { ok, pageOf, routesWith, scope, type Route } from './route.ts';
 
 /** Traces: `/v1/traces*`. */
 
-export const traceStatus = z.enum(['running', 'ok', 'error', 'cancelled', 'interrupted']);
+export const traceStatus = z.enum(['running', 'ok', 'error', 'cancelled', 'interrupted', 'blocked']);
 /** The statuses of runs, and that of requests that began none. */
 export const listedStatus = z.enum([...traceStatus.options, 'refused']);
 

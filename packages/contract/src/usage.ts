@@ -175,7 +175,7 @@ const usageTotals = {
   refused: count.describe(
     'Requests answered 4xx before any provider call, which are in no other figure: those of quarters of an hour that begin in the period, and after two days of days',
   ),
-  blocked: count.describe('Runs that a guardrail blocked; always 0'),
+  blocked: count.describe('Runs with an answer that a guardrail ended'),
 };
 
 const period = { from: utcTime, to: utcTime };

@@ -214,7 +214,8 @@ export type RunStarted = z.output<typeof runStartedData>;
 
 export const runEndedData = z.object({
   ...identity,
-  status: z.enum(['ok', 'error', 'cancelled', 'interrupted']),
+  /** `blocked`: a guardrail has ended its answer. */
+  status: z.enum(['ok', 'error', 'cancelled', 'interrupted', 'blocked']),
   ended_at: time,
   duration_ms: count(maxInteger).nullable(),
   time_to_first_token_ms: count(maxInteger).nullable(),

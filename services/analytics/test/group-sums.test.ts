@@ -28,7 +28,7 @@ const anyRun = fc.record({
   api_key_id: fc.constantFrom('0199a1b2-0000-7000-8000-00000000000a', '0199a1b2-0000-7000-8000-00000000000b'),
   user: fc.constantFrom(null, 'ann', 'bob', 'eve'),
   groups: fc.subarray(names),
-  status: fc.constantFrom('ok' as const, 'error' as const, 'cancelled' as const),
+  status: fc.constantFrom(...(['ok', 'error', 'cancelled', 'blocked'] as const)),
   cost_pico: fc.nat(1_000_000).map(String),
   kind: fc.constantFrom('priced' as const, 'unpriced' as const, 'own_key' as const, 'estimated' as const),
   /** A run of the roll-ups, a corrected run of them, or a run they lack. */
@@ -107,6 +107,7 @@ function sumOf(runs: readonly RunEnded[], figures: SummaryRequest['figures']) {
     requests: runs.length,
     errors: runs.filter(({ status }) => status === 'error').length,
     cancelled: runs.filter(({ status }) => status === 'cancelled').length,
+    blocked: runs.filter(({ status }) => status === 'blocked').length,
     inputTokens: 10 * runs.length,
     uniqueUsers: new Set(runs.flatMap(({ user_id: user }) => user ?? [])).size,
   };

@@ -38,7 +38,7 @@ export function addTraces(program: Command, context: Context): void {
     .option('--since <time>', '7d, a date or RFC 3339; an hour ago by default')
     .option('--agent <id>')
     .option('--user <id>')
-    .option('--status <status>', 'running, ok, error, cancelled or interrupted')
+    .option('--status <status>', 'running, ok, error, cancelled, interrupted or blocked')
     .option('--channel <channel>', 'such as api or webhook')
     .option('--once', 'end when all up to now are shown')
     .addHelpText('after', '\nExample:\n  gatehouse traces follow --status error\n')

@@ -24,6 +24,7 @@ const statuses = {
   error: 'error',
   cancelled: 'cancelled',
   interrupted: 'interrupted',
+  blocked: 'blocked',
   refused: 'refused',
 };
 

@@ -4,7 +4,7 @@ import type { GuardrailResult, Recall, Span, ToolSpan } from '@gatehouse/events/
 /** A stored run. Bigints and exact amounts are text. */
 export interface TraceRow {
   id: string;
-  status: 'running' | 'ok' | 'error' | 'cancelled' | 'interrupted' | 'refused';
+  status: 'running' | 'ok' | 'error' | 'cancelled' | 'interrupted' | 'blocked' | 'refused';
   operation: string;
   channel: string;
   dialect: DialectName | null;

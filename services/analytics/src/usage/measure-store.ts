@@ -30,6 +30,7 @@ const shares = {
   requests: '1',
   errors: "(status in ('error', 'interrupted'))::integer",
   cancelled: "(status = 'cancelled')::integer",
+  blocked: "(status = 'blocked')::integer",
   input_tokens: 'input_tokens',
   cached_input_tokens: 'cached_input_tokens',
   output_tokens: 'output_tokens',

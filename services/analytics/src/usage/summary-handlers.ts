@@ -195,7 +195,7 @@ function showTotals(totals: Totals): UsageSummary['totals'] {
     unique_users: totals.uniqueUsers,
     avg_duration_ms: totals.avgDurationMs,
     refused: totals.refused,
-    blocked: 0,
+    blocked: totals.blocked,
   };
 }
 

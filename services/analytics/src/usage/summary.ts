@@ -37,6 +37,8 @@ export interface Totals {
   requests: number;
   errors: number;
   cancelled: number;
+  /** Runs with an answer ended by a guardrail. */
+  blocked: number;
   inputTokens: number;
   cachedInputTokens: number;
   outputTokens: number;

@@ -73,6 +73,7 @@ function toTotals(row: SumRow | undefined): Totals {
     requests: Number(row?.requests ?? 0),
     errors: Number(row?.errors ?? 0),
     cancelled: Number(row?.cancelled ?? 0),
+    blocked: Number(row?.blocked ?? 0),
     inputTokens: Number(row?.input_tokens ?? 0),
     cachedInputTokens: Number(row?.cached_input_tokens ?? 0),
     outputTokens: Number(row?.output_tokens ?? 0),
