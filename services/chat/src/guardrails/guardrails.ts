@@ -15,7 +15,7 @@ import {
   type GuardrailIndex,
 } from '../policies/guardrail.ts';
 import { RunGuardrails, type Finding } from './run-guardrails.ts';
-import { textChecks, type CheckedGuardrail, type CheckFailure, type TextChecks } from './text-checks.ts';
+import { kindChecks, type CheckedGuardrail, type CheckFailure, type KindChecks } from './text-checks.ts';
 
 /** A run whose guardrails are looked up. */
 export interface GuardedRun {
@@ -88,10 +88,10 @@ export class Guardrails {
     if (closed !== undefined) throw guardrailUnavailable(closed);
     const compiled = await Promise.all(guardrails.map((each) => this.#compiled(each, run, signal)));
     const applied = compiled.filter((each) => each !== null);
-    const checks = new Map<GuardedText, TextChecks>();
+    const checks = new Map<GuardedText, KindChecks>();
     for (const place of guardedTexts) {
       if (!guardrails.some(({ on }) => on.includes(place))) continue;
-      checks.set(place, textChecks(applied.filter(({ guardrail }) => guardrail.on.includes(place))));
+      checks.set(place, kindChecks(applied.filter(({ guardrail }) => guardrail.on.includes(place))));
     }
     return new RunGuardrails({
       ...{ guardrails, applied: new Set(applied.map(({ guardrail }) => guardrail)), checks },

@@ -10,7 +10,8 @@ import type { GuardrailOutcome } from '@gatehouse/contract/guardrail-results';
 import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
 import type { GuardrailResult } from '../runs/run.ts';
 import { guardrailUnavailable, type Guardrail } from '../policies/guardrail.ts';
-import type { CheckFailure, CheckMatch, TextChecks } from './text-checks.ts';
+import type { CheckFailure, CheckMatch, KindChecks } from './text-checks.ts';
+import type { AnswerChecks } from './guarded-stream.ts';
 import { verdictOf, type JudgedText, type TextVerdict } from './text-verdict.ts';
 
 /** The header with the name of the guardrail behind a refusal. */
@@ -27,7 +28,7 @@ interface ViewVerdict {
   place: string;
 }
 
-const nothingFound: TextVerdict = { blockedBy: null, changes: [] };
+const nothingFound: TextVerdict = { blockedBy: null, blockedFrom: Infinity, changes: [] };
 
 /** A guardrail has found something in a text of this kind. */
 export interface Finding {
@@ -41,7 +42,7 @@ export interface RunGuardrailsOptions {
   /** Those with a check that works: texts pass the others, which are open. */
   applied: ReadonlySet<Guardrail>;
   /** The checks of each kind of text; absent where no guardrail is on it. */
-  checks: ReadonlyMap<GuardedText, TextChecks>;
+  checks: ReadonlyMap<GuardedText, KindChecks>;
   onFinding: (finding: Finding) => void;
   onFailure: (failure: CheckFailure) => void;
 }
@@ -74,7 +75,7 @@ const resultRules: TextRules = { ...plainRules, kind: 'tool_result', members: {}
 const agentParam = 'model';
 
 const nothing = {
-  ...{ guardrails: [], applied: new Set<Guardrail>(), checks: new Map<GuardedText, TextChecks>() },
+  ...{ guardrails: [], applied: new Set<Guardrail>(), checks: new Map<GuardedText, KindChecks>() },
   onFinding: (): void => undefined,
   onFailure: (): void => undefined,
 };
@@ -83,6 +84,8 @@ const nothing = {
 export class RunGuardrails {
   readonly #options: RunGuardrailsOptions;
   readonly #results = new Map<string, GuardrailResult>();
+  /** Whether a guardrail has ended a choice of the answer. */
+  isAnswerBlocked = false;
   #refusal: AppError | null = null;
   /** Findings not reported yet; null once the run is admitted. */
   #unreported: Finding[] | null = [];
@@ -101,6 +104,11 @@ export class RunGuardrails {
   /** Whether some guardrail may keep a text from a provider. */
   get isChanging(): boolean {
     return this.#options.guardrails.some(({ action }) => action !== 'flag');
+  }
+
+  /** Whether some guardrail checks what the client gets. */
+  get checksAnswers(): boolean {
+    return this.#options.guardrails.some(({ on }) => on.some(isOutput));
   }
 
   /** The findings of each in the texts of one kind so far. */
@@ -176,6 +184,50 @@ export class RunGuardrails {
     return (JSON.parse(whole.toString()) as { result: string }).result;
   }
 
+  /** A whole answer with the changes of its texts, the body itself without any; null if one is blocked. */
+  *answerPassed(body: Buffer, rules: TextRules): Steps<Buffer | null> {
+    const view = yield* TextView.read(body, rules, bounded());
+    const { blockedBy, changes } = yield* this.#judgeAll(view);
+    if (blockedBy !== null || (view.unreadable.length > 0 && this.#unreadableAnswer !== null)) return null;
+    return changes.length === 0 ? body : (yield* view.rewritten(changes)).whole;
+  }
+
+  /** The checks of an answer. `isRepeat`: what they find has been noted before. */
+  answerChecks({
+    isRepeat = false,
+    onFailed,
+  }: {
+    isRepeat?: boolean;
+    onFailed: (error: unknown) => void;
+  }): AnswerChecks {
+    const { guardrails, checks } = this.#options;
+    const closed = guardrails.find(
+      ({ onError, action, on }) => onError === 'closed' && action !== 'flag' && on.some(isOutput),
+    );
+    return {
+      checks,
+      ...{ closed: closed ?? null, unreadable: this.#unreadableAnswer },
+      note: (on, matches, durationMs) => {
+        if (!isRepeat) this.#note(on, matches, durationMs);
+      },
+      refused: (guardrail, on) => {
+        this.isAnswerBlocked = true;
+        this.#noteOutcome(guardrail, on, 'blocked');
+        return guardrail.message ?? 'The answer has content that is not allowed here.';
+      },
+      failed: (error) => {
+        for (const guardrail of guardrails)
+          for (const on of guardrail.on) if (isOutput(on)) this.#noteOutcome(guardrail, on, 'error');
+        onFailed(error);
+      },
+    };
+  }
+
+  get #unreadableAnswer(): Guardrail | null {
+    const { guardrails } = this.#options;
+    return guardrails.find(({ unreadable, on }) => unreadable === 'block' && on.includes('answer')) ?? null;
+  }
+
   /** Definitions of tools joined with commas, with the changes of their texts: the same buffer without any. */
   *definitionsPassed(definitions: Buffer, rules: TextRules): Steps<Buffer> {
     const body = Buffer.concat([toolsBegin, definitions, toolsEnd]);
@@ -200,7 +252,7 @@ export class RunGuardrails {
     const checks = this.#options.checks.get(text.kind);
     if (checks === undefined) return nothingFound;
     const startedAt = monotonicMs();
-    const { matches, failures } = yield* checks.findingsIn(text.value);
+    const { matches, failures } = yield* checks.all.findingsIn(text.value);
     for (const failure of failures) this.#fail(failure, text.kind);
     const verdict = verdictOf(text, matches);
     if (isRepeat) return verdict;
@@ -288,4 +340,8 @@ function changesWithin(most: number, text: string, changes: readonly TextChange[
 
 function messageOf({ message }: Guardrail): string {
   return message ?? 'It has content that is not allowed here.';
+}
+
+function isOutput(place: GuardedText): boolean {
+  return place === 'answer' || place === 'tool_call';
 }

@@ -14,7 +14,9 @@ export interface JudgedText {
 export interface TextVerdict {
   /** The guardrail to block it; null if it may go on with its changes. */
   blockedBy: Guardrail | null;
-  /** They don't overlap. */
+  /** The place of the match to block it. */
+  blockedFrom: number;
+  /** Up to that place. They don't overlap. */
   changes: readonly TextChange[];
 }
 
@@ -28,9 +30,11 @@ export function verdictOf({ isFixed, isOlder }: JudgedText, matches: readonly Ch
   const changing = matches.filter(({ guardrail }) => guardrail.action !== 'flag');
   const winners = overlapping(changing).map(winnerOf);
   const refusing = winners.find(({ guardrail }) => isFixed || (guardrail.action === 'block' && !isOlder));
-  return refusing === undefined
-    ? { blockedBy: null, changes: winners.map(replacementOf) }
-    : { blockedBy: refusing.guardrail, changes: [] };
+  const blockedFrom = refusing?.from ?? Infinity;
+  return {
+    ...{ blockedBy: refusing?.guardrail ?? null, blockedFrom },
+    changes: winners.filter(({ from }) => from < blockedFrom).map(replacementOf),
+  };
 }
 
 /** The matches in groups with no character between them in common. */
