@@ -6,7 +6,7 @@ import type { RequestContext } from '@gatehouse/http/request-context';
 import type { Delegation } from '@gatehouse/identity/principal';
 import type { Signer } from '@gatehouse/identity/signer';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
-import { readCompletion, type AgentResponse, type Question } from './completion.ts';
+import { readCompletion, textOf, type AgentResponse, type Question } from './completion.ts';
 import { minuteMs } from '@gatehouse/kit/bounds';
 import { jobPollMs, leastCallMs, longestRunMs } from '../bounds.ts';
 
@@ -93,7 +93,7 @@ export class CompletionClient {
     return {
       runId,
       result: {
-        output: choice?.message.content ?? null,
+        output: choice === undefined ? null : textOf(choice.message),
         finish_reason: choice?.finish_reason ?? null,
         usage: usage ?? null,
         trace_id: traceId,

@@ -27,12 +27,14 @@ export interface AgentResponse {
   result: Result;
 }
 
+type AgentMessage = z.output<typeof completion>['choices'][number]['message'];
+
 const completion = z.object({
   choices: z
     .array(
       z.object({
         finish_reason: z.string().nullish(),
-        message: z.object({ content: z.string().nullish() }),
+        message: z.object({ content: z.string().nullish(), refusal: z.string().nullish() }),
       }),
     )
     .min(1),
@@ -53,6 +55,12 @@ export function readCompletion(json: string): z.output<typeof completion> {
   } catch (error) {
     throw new UnreadableAnswer(error);
   }
+}
+
+/** The words of a message: its text, and a refusal behind it. Null without either. */
+export function textOf({ content, refusal }: AgentMessage): string | null {
+  const texts = [content, refusal].filter((text) => typeof text === 'string' && text !== '');
+  return texts.length === 0 ? (content ?? null) : texts.join('\n\n');
 }
 
 /**
