@@ -359,6 +359,8 @@ export const maxWaitingAlerts = 1_000;
 /** An event has some of the mistakes in a catalogue; the log has all. */
 export const maxProblems = 20;
 export const maxProblemChars = 500;
+/** Frames of a stream held by guardrails; with more, the answer ends, or goes on unchecked if all of them are open. */
+export const maxHeldBytes = 16 * 1024 * 1024;
 /** Frames with items of an answer to be stored; an answer with more is stored as its last frame has it. */
 export const itemFrameBytes = 1024 * 1024;
 /** Ids in place of items in one request; a request with more returns 400. */

@@ -12,7 +12,7 @@ export const messageBatchPrefix = 'msgbatch_';
 
 /** How a batch ended, as its run has it. */
 export interface Outcome {
-  status: RunStatus;
+  status: Exclude<RunStatus, 'blocked'>;
   errorType: string | null;
   errorMessage: string | null;
 }

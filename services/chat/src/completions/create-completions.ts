@@ -59,9 +59,9 @@ export function createCompletions(shell: Shell, options: CompletionsOptions) {
   // The longest delay of the stop by contents waiting for the database.
   const drainMs = Math.min(drainTimeoutMs, 5_000);
   const contents = new ContentQueue({ pool: system, keyRing, log, registry, drainMs });
-  const { providers, responses, settings } = options.turns;
+  const { providers, responses, settings, answers } = options.turns;
   const stages = turnStages({
-    ...{ providers, responses, signatures, thoughts, recall, remember, tools, contents, log },
+    ...{ answers, providers, responses, signatures, thoughts, recall, remember, tools, contents, log },
   });
   const { alerts } = options;
   const compiler = new GuardrailCompiler();

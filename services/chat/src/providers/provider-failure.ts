@@ -46,6 +46,8 @@ const kinds = {
   interrupted: ['service_unavailable', 'The gateway stopped before the answer was complete.'],
   /** The gateway closed the connection because a client has stopped the run. */
   stopped: ['run_stopped', 'The run was stopped.'],
+  /** The gateway closed the connection because guardrails have ended the answer. */
+  blocked: ['content_blocked', 'A guardrail ended the answer.'],
 } satisfies Record<string, ErrorText>;
 
 /** Why a provider call returned no answer. `status`: an HTTP status other than 200. */
@@ -54,7 +56,12 @@ export type FailureKind = keyof typeof kinds | 'status';
 /** Kinds after which the same call may succeed if it is repeated. */
 const retryable: ReadonlySet<FailureKind> = new Set(['unreachable', 'connection', 'timeout']);
 /** Kinds after which no other model may answer. */
-const final: ReadonlySet<FailureKind> = new Set(['untranslatable', 'aborted', 'interrupted', 'stopped']);
+const final: ReadonlySet<FailureKind> = new Set([
+  ...(['untranslatable', 'aborted', 'interrupted', 'stopped', 'blocked'] as const),
+]);
+
+/** Kinds of calls that the gateway has ended. */
+const gatewayKinds: ReadonlySet<FailureKind> = new Set(['aborted', 'interrupted', 'stopped', 'blocked']);
 
 /** Anthropic's status, which others imitate. */
 const overloaded = 529;
@@ -96,6 +103,14 @@ export class RunStopped extends AppError {
   constructor(message: string = kinds.stopped[1]) {
     super('run_stopped', message, { headers: { 'x-should-retry': 'false' } });
     this.name = 'RunStopped';
+  }
+}
+
+/** Guardrails have ended an answer under way. Also the reason of an abort signal. */
+export class AnswerBlocked extends AppError {
+  constructor() {
+    super('content_blocked', kinds.blocked[1]);
+    this.name = 'AnswerBlocked';
   }
 }
 
@@ -155,6 +170,7 @@ export class ProviderFailure extends Error {
   /** The failure of a call with an aborted signal. */
   static aborted(provider: string, { reason }: AbortSignal): ProviderFailure {
     if (reason instanceof RunStopped) return new ProviderFailure('stopped', provider);
+    if (reason instanceof AnswerBlocked) return new ProviderFailure('blocked', provider);
     return new ProviderFailure(reason instanceof Interruption ? 'interrupted' : 'aborted', provider);
   }
 
@@ -241,9 +257,9 @@ export class ProviderFailure extends Error {
     return isBlameless || final.has(this.kind) ? null : 'tenant';
   }
 
-  /** Whether the gateway ended the call: the client left, the process stops, or the run was stopped. */
+  /** Whether the gateway ended the call: for its client, its process, a stop of the run, or a guardrail. */
   get isOfGateway(): boolean {
-    return this.kind === 'aborted' || this.kind === 'interrupted' || this.kind === 'stopped';
+    return gatewayKinds.has(this.kind);
   }
 
   /** The error for the client. */

@@ -67,6 +67,7 @@ export class ActiveRun implements AttemptRecord {
   #firstTokenAt: number | null = null;
   /** The newest answer, or its beginning. */
   #answer: TextSample | undefined;
+  #visibleAnswer: (() => string | null) | null = null;
   #finished = false;
 
   constructor(options: ActiveRunOptions) {
@@ -95,6 +96,16 @@ export class ActiveRun implements AttemptRecord {
   /** The charge for its calls so far. */
   get costPico(): bigint {
     return sumCharges(this.#attempts);
+  }
+
+  /** Shows the beginning of its answer in this form; null for the provider's. */
+  showAs(beginning: () => string | null): void {
+    this.#visibleAnswer = beginning;
+  }
+
+  /** The usage of its calls so far. */
+  get usage(): Usage {
+    return sumUsage(this.#attempts.map((attempt) => attempt.usage));
   }
 
   /** Adds to what the next provider call gets, for estimates. */
@@ -322,7 +333,7 @@ export class ActiveRun implements AttemptRecord {
     const last = answering.findLast((attempt) => attempt.status !== 'not_sent') ?? answering.at(-1);
     const preview =
       this.#options.previewChars > 0
-        ? cutText(this.#answer?.beginning ?? '', this.#options.previewChars)
+        ? cutText(this.#visibleAnswer?.() ?? this.#answer?.beginning ?? '', this.#options.previewChars)
         : '';
     const endedAt = monotonicMs();
     const end: RunEnd = {
@@ -333,7 +344,7 @@ export class ActiveRun implements AttemptRecord {
       provider: last?.provider ?? null,
       model: last?.model ?? null,
       responseModel: last?.responseModel ?? null,
-      usage: sumUsage(this.#attempts.map((attempt) => attempt.usage)),
+      usage: this.usage,
       cost: sumCosts(this.#attempts.map((attempt) => attempt.cost)),
       chargePico: this.costPico,
       ...{ errorType: null, errorMessage: null },

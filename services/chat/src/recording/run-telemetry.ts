@@ -3,7 +3,7 @@ import type { MeasureAttributes, Meter, RecordValue } from '@gatehouse/kit/meter
 import { Histogram, type Registry } from '@gatehouse/kit/metrics';
 import { childSpan, type TraceContext } from '@gatehouse/kit/trace-context';
 import type { SpanAttributes, Tracer } from '@gatehouse/kit/tracing';
-import type { AttemptEnd, AttemptStart, AttemptStatus, RunEnd, RunIdentity } from '../runs/run.ts';
+import type { AttemptEnd, AttemptStart, AttemptStatus, RunEnd, RunIdentity, RunStatus } from '../runs/run.ts';
 import type { Model } from '../catalogue/catalogue.ts';
 import { ProviderMetrics } from './provider-metrics.ts';
 
@@ -186,7 +186,7 @@ export class RunTelemetry {
   }
 }
 
-function isFailure(status: AttemptStatus): boolean {
+function isFailure(status: AttemptStatus | RunStatus): boolean {
   return status === 'error' || status === 'interrupted';
 }
 

@@ -9,7 +9,8 @@ import type { Usage } from '@gatehouse/dialects/usage/usage';
 
 /** A run is one accepted request; an attempt is one provider call for it. */
 
-export type RunStatus = 'ok' | 'error' | 'cancelled' | 'interrupted';
+/** `blocked`: a guardrail has ended its answer. */
+export type RunStatus = 'ok' | 'error' | 'cancelled' | 'interrupted' | 'blocked';
 
 export interface RunIdentity {
   id: string;

@@ -4,15 +4,57 @@ import type { RunGuardrails } from '../guardrails/run-guardrails.ts';
 import { sampleOf } from '@gatehouse/dialects/usage/token-estimate';
 import type { TurnTools } from '../tools/tool-loop.ts';
 import type { ToolDefinitions } from '../tools/tool-set.ts';
-import type { TurnContext, TurnStage } from './turn-stage.ts';
+import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
+import type { Logger } from '@gatehouse/kit/log';
+import { maxHeldBytes } from '../bounds.ts';
+import { AnswerBlocked } from '../providers/provider-failure.ts';
+import { AnswerGuard } from './answer-guard.ts';
+import type { StartedTurn, TurnContext, TurnStage } from './turn-stage.ts';
+
+export interface GuardrailDependencies {
+  answers: AnswerBudget;
+  log: Logger;
+}
 
 /**
  * Refuses requests blocked by guardrails, and checks the additions of an agent to the others: its prompt, its tools, their
- * arguments and results. The reader of a request has checked the texts of its client.
+ * arguments and results. The reader of a request has checked the texts of its client. Answers are checked before any other
+ * stage has a part in them.
  */
-export const guardrailStage: TurnStage = {
-  admitted: (turn) => (turn.guardrails === null ? undefined : checkAdditions(turn, turn.guardrails)),
-};
+export function guardrailStage({ answers, log }: GuardrailDependencies): TurnStage {
+  return {
+    admitted: (turn) => (turn.guardrails === null ? undefined : checkAdditions(turn, turn.guardrails)),
+    request({ guardrails, run }) {
+      // Nothing of an answer is shown before it is checked.
+      if (guardrails?.checksAnswers === true) run.showAs(() => '');
+      return undefined;
+    },
+    answer(turn) {
+      if (turn.guardrails?.checksAnswers !== true || turn.request.operation !== 'chat') return null;
+      const guard = guardOf(turn, turn.guardrails, { answers, log });
+      turn.answerGuard = guard;
+      turn.run.showAs(() => guard.beginning);
+      return { filter: guard };
+    },
+    ended: (turn) => turn.answerGuard?.close(),
+  };
+}
+
+function guardOf(
+  { run, request, dialect, ending, remember }: StartedTurn,
+  guardrails: RunGuardrails,
+  { answers, log }: GuardrailDependencies,
+): AnswerGuard {
+  const { tenantId, id } = run.identity;
+  const room = answers.open(tenantId);
+  return new AnswerGuard({
+    ...{ guardrails, dialect, tenantId, choices: request.choices, keepsText: remember !== null },
+    ...{ usage: () => run.usage, wantsUsage: request.wantsUsage },
+    hold: (bytes) => room.hold(bytes) && bytes <= maxHeldBytes,
+    onOver: () => ending.abort(new AnswerBlocked()),
+    onFailed: (err) => log.error({ err, run_id: id, tenant_id: tenantId }, 'failed to check an answer'),
+  });
+}
 
 /** Checks the prompt and the tools of an agent. Throws `content_blocked` for one with blocked texts. */
 export async function checkAdditions(turn: TurnContext, guardrails: RunGuardrails): Promise<void> {

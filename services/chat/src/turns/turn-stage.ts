@@ -63,8 +63,16 @@ export interface AnswerStage {
 export interface AnswerFilter {
   /** Passes frames on to `next`. The sink may hold them until `complete`, and returns false from `write` to wait. */
   stream(next: FrameSink): FrameSink;
+  /**
+   * All frames of a stream but the last have come, or it has failed (`last`: empty). Passes on what it has held. Only one stage
+   * of a turn holds frames.
+   */
+  end?(last: readonly Buffer[]): Promise<void>;
   /** The last frames of a stream as they go on. Called again with others; must not throw, since the run has ended. */
   lastFrames(frames: readonly Buffer[]): readonly Buffer[];
+  /** Whether it has ended a stream in place of its provider: `endFrames` are the last ones then. */
+  readonly isOver?: boolean;
+  endFrames?(): readonly Buffer[];
   whole(bytes: Buffer, model: Model): Promise<Buffer>;
 }
 
@@ -154,6 +162,11 @@ export interface TurnContext {
   signatures: SignatureOrigins | null;
   /** The guardrails of its run, which have read the request; null without any. */
   readonly guardrails: RunGuardrails | null;
+  /**
+   * The guardrails of the begun answer; null where no guardrail checks it. `text`: of the model, as its client got it; null
+   * where it is the provider's.
+   */
+  answerGuard: { readonly text: string | null; close(): void } | null;
 }
 
 export interface StoredState {
@@ -235,6 +248,7 @@ export function turnContext(entrance: Entrance, facts: AcceptedRequest): TurnCon
     thoughtBytes: 0,
     signatures: null,
     guardrails,
+    answerGuard: null,
     request: {
       ...{ operation, model, stream, wantsUsage, choices, isBatch, compaction, viewWith, keptView },
       thinking: () => thinking,

@@ -1,5 +1,5 @@
 import { contentStage, type ContentDependencies } from './content-stage.ts';
-import { guardrailStage } from './guardrail-stage.ts';
+import { guardrailStage, type GuardrailDependencies } from './guardrail-stage.ts';
 import { memoryStage, type MemoryDependencies } from './memory-stage.ts';
 import { reasoningStage, type ReasoningDependencies } from './reasoning-stage.ts';
 import { signatureStage, type SignatureDependencies } from './signature-stage.ts';
@@ -9,6 +9,7 @@ import type { TurnStage } from './turn-stage.ts';
 
 export interface StageDependencies
   extends
+    GuardrailDependencies,
     MemoryDependencies,
     ToolDependencies,
     SignatureDependencies,
@@ -19,7 +20,7 @@ export interface StageDependencies
 /** The stages of every turn, in the order in which they are called. */
 export function turnStages(dependencies: StageDependencies): readonly TurnStage[] {
   return [
-    guardrailStage,
+    guardrailStage(dependencies),
     memoryStage(dependencies),
     toolStage(dependencies),
     signatureStage(dependencies),

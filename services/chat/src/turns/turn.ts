@@ -8,11 +8,12 @@ import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { StreamAnswer } from '../providers/stream-answer.ts';
 import type { FrameSink } from '@gatehouse/dialects/dialect';
+import { noUsage } from '@gatehouse/dialects/usage/usage';
 import type { RunEnd, StoreAnswer } from '../runs/run.ts';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { ToolContent } from '../run-content/tool-content.ts';
 import { ToolLoop, type LoopedStream } from '../tools/tool-loop.ts';
-import type { AnswerStage, StartedTurn, TurnStage } from './turn-stage.ts';
+import type { AnswerFilter, AnswerStage, StartedTurn, TurnStage } from './turn-stage.ts';
 
 /**
  * Takes the answer of a turn to its receiver: an HTTP client, or a collecting caller. A turn calls `sendObject`, or
@@ -95,7 +96,8 @@ export class Turn {
       // The end of the run is committed before the last byte of its answer is sent.
       if (answer.kind === 'object') await this.#sendObject(answer, parts, sink);
       else await this.#stream(answer, parts, sink);
-      for (const stage of stages) stage.ended?.(turn, { text: answer.text });
+      const text = turn.answerGuard?.text ?? answer.text;
+      for (const stage of stages) stage.ended?.(turn, { text });
     } catch (error) {
       await this.#giveUp(sink, error);
     } finally {
@@ -120,11 +122,11 @@ export class Turn {
     const { run } = this.#turn;
     let visible = answer;
     for (const { complete, filter } of parts) {
-      await complete?.({ ...visible, lastFrames: () => [] });
+      await complete?.({ ...visible, thoughts: this.#thoughtsOf(answer), lastFrames: () => [] });
       if (filter) visible = { ...visible, bytes: await filter.whole(visible.bytes, answer.model) };
     }
     const keeps = this.#turn.isStored;
-    this.#logEnd(await run.finish('ok', { answer: sink.stored?.(visible, run.identity), keeps }));
+    this.#logEnd(await run.finish(this.#status, { answer: sink.stored?.(visible, run.identity), keeps }));
     sink.sendObject(visible);
   }
 
@@ -136,20 +138,53 @@ export class Turn {
     const { run, request } = this.#turn;
     const filters = parts.map(({ filter }) => filter ?? null);
     const stream = sink.openStream(answer.model);
-    await answer.passTo(filters.reduceRight((next, filter) => filter?.stream(next) ?? next, stream));
-    let frames = null as readonly Buffer[] | null;
+    let frames = await this.#pass(answer, filters, stream);
     const shownBy = (last: readonly Buffer[], stages: number): readonly Buffer[] =>
       filters.slice(0, stages).reduce((frames, filter) => filter?.lastFrames(frames) ?? frames, last);
     for (const [index, { complete }] of parts.entries())
       await complete?.({
-        ...{ model: answer.model, thoughts: answer.thoughts, bytes: null },
+        ...{ model: answer.model, thoughts: this.#thoughtsOf(answer), bytes: null },
         // A dialect with stored answers has usage unasked.
         lastFrames: () => shownBy((frames ??= answer.endFrames(null)), index),
       });
-    const end = await run.finish('ok', { keeps: this.#turn.isStored });
+    const end = await run.finish(this.#status, { keeps: this.#turn.isStored });
     this.#logEnd(end);
     const last = frames ?? answer.endFrames(request.wantsUsage && end !== null ? end.usage : null);
     sink.endStream(shownBy(last, filters.length));
+  }
+
+  /**
+   * Passes a stream through the filters. Frames held when it fails go on before its error. Returns its last frames; null if
+   * they depend on the end of its run.
+   */
+  async #pass(
+    answer: StreamAnswer | LoopedStream,
+    filters: readonly (AnswerFilter | null)[],
+    stream: FrameSink,
+  ): Promise<readonly Buffer[] | null> {
+    const { signal, request } = this.#turn;
+    const holding = filters.find((filter) => filter?.end !== undefined) ?? null;
+    try {
+      await answer.passTo(filters.reduceRight((next, filter) => filter?.stream(next) ?? next, stream));
+    } catch (error) {
+      if (!signal.aborted) await holding?.end?.([]);
+      if (holding?.isOver !== true) throw error;
+    }
+    if (holding === null) return null;
+    // Usage adds frames without text.
+    const last = holding.isOver === true ? [] : answer.endFrames(request.wantsUsage ? noUsage : null);
+    await holding.end?.(last);
+    if (holding.isOver === true) return holding.endFrames?.() ?? [];
+    return request.wantsUsage ? null : last;
+  }
+
+  /** A blocked answer is not continued, so nothing of its reasoning is stored. */
+  #thoughtsOf({ thoughts }: Pick<ObjectAnswer, 'thoughts'>): ObjectAnswer['thoughts'] {
+    return this.#status === 'blocked' ? [] : thoughts;
+  }
+
+  get #status(): 'ok' | 'blocked' {
+    return this.#turn.guardrails?.isAnswerBlocked === true ? 'blocked' : 'ok';
   }
 
   async #giveUp(sink: AnswerSink, thrown: unknown): Promise<void> {
