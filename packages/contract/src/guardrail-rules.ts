@@ -26,7 +26,7 @@ export const maxGuardrailBytes = 65_536;
 /** The most bytes of `except` together. */
 export const maxExceptBytes = 16_384;
 
-/** The texts checked in this release. */
+/** The texts that a check which asks outside reads in this release. */
 const inputs: readonly GuardedText[] = ['system', 'user', 'tool_result'];
 
 /** Defaults by check and action. */
@@ -35,8 +35,9 @@ export function defaultBehaviour({
   action,
 }: Pick<Behaviour, 'check' | 'action'>): Pick<Behaviour, 'on' | 'on_error' | 'hold'> {
   const asksModel = check.type === 'moderation' || check.type === 'model';
+  const checked = isBuiltIn(check) ? guardedTexts : inputs;
   return {
-    on: asksModel ? inputs.filter((text) => text !== 'system') : inputs,
+    on: asksModel ? checked.filter((text) => text !== 'system') : checked,
     on_error: action === 'flag' ? 'open' : 'closed',
     hold: isBuiltIn(check) ? null : 'answer',
   };
@@ -56,8 +57,8 @@ export function refusalOf({ check, action, on, hold }: Behaviour): Refusal | nul
   if (type === 'webhook' && action === 'substitute')
     return { param: 'action', reason: 'webhook names no type of a match: it can block, mask or flag' };
   if (action === 'substitute') return { param: 'action', reason: 'substitute is not available yet' };
-  if (on.some((text) => !inputs.includes(text)))
-    return { param: 'on', reason: 'only system, user and tool_result are checked yet' };
+  if (!isBuiltIn(check) && on.some((text) => !inputs.includes(text)))
+    return { param: 'on', reason: `${type} checks only system, user and tool_result yet` };
   if (isBuiltIn(check) && typeof hold === 'number')
     return { param: 'hold', reason: 'a number of characters is for checks that ask outside' };
   return type === 'patterns' ? refusalOfPatterns(check) : null;

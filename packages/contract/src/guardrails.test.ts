@@ -22,7 +22,7 @@ const problems = (body: unknown, shape: typeof createGuardrail | typeof patchGua
 
 describe('a guardrail', () => {
   it('has defaults by its check and its action', () => {
-    const all = ['system', 'user', 'tool_result'];
+    const all = ['system', 'user', 'tool_result', 'answer', 'tool_call'];
     const defaults = (type: string, action: GuardrailAction) =>
       defaultBehaviour({ check: checkOf(checks[type] ?? {}), action });
     expect(defaults('pii', 'mask')).toEqual({ on: all, on_error: 'closed', hold: null });
@@ -49,8 +49,10 @@ describe('a guardrail', () => {
       ...{ pii: every, secrets: every, patterns: every, presidio: every },
       ...{ moderation: ['block', 'flag'], model: ['block', 'flag'], webhook: ['block', 'mask', 'flag'] },
     });
-    for (const text of ['answer', 'tool_call'])
-      expect(refusal(checks['pii'] ?? {}, 'mask', { on: ['user', text] })?.param).toBe('on');
+    for (const text of ['answer', 'tool_call']) {
+      expect(refusal(checks['presidio'] ?? {}, 'mask', { on: ['user', text] })?.param).toBe('on');
+      expect(refusal(checks['pii'] ?? {}, 'mask', { on: [text] })).toBeNull();
+    }
     expect(refusal(checks['pii'] ?? {}, 'mask', { hold: 200 })?.param).toBe('hold');
     expect(refusal(checks['pii'] ?? {}, 'mask', { hold: 'answer' })).toBeNull();
     expect(refusal(checks['presidio'] ?? {}, 'mask', { hold: 200 })).toBeNull();

@@ -25,7 +25,7 @@ const on = setOf(z.enum(guardedTexts))
   .min(1)
   .max(guardedTexts.length)
   .describe(
-    'The texts that are checked: `system` (also definitions of tools), `user` (all else that a client sends), `tool_result`, `answer`, `tool_call` (arguments). The last two are not checked yet, and refused. Default: the first three, for `moderation` and `model` without `system`',
+    'The texts that are checked: `system` (also definitions of tools), `user` (all else that a client sends), `tool_result`, `answer` (with reasoning), `tool_call` (arguments). Default: all; checks that ask outside read no answers yet: for them the first three, for `moderation` and `model` without `system`',
   );
 
 const definition = {
@@ -33,7 +33,7 @@ const definition = {
   action: z
     .enum(guardrailActions)
     .describe(
-      '`block`: nothing of the text arrives. `mask`: a placeholder such as `[EMAIL]` stands for each match. `substitute`: not available yet. `flag`: only recorded',
+      '`block`: nothing of the text arrives, and an answer ends. `mask`: a placeholder such as `[EMAIL]` stands for each match. `substitute`: not available yet. `flag`: only recorded',
     ),
   except: setOf(namePattern)
     .max(200)
@@ -41,7 +41,7 @@ const definition = {
   message: storableText(1, 500).nullable().describe('For the client of a blocked run; `null`: a default'),
   unreadable: z
     .enum(['allow', 'block'])
-    .describe('What happens to a request with parts that no check can read, such as pictures'),
+    .describe('What happens to a text with parts that no check can read, such as pictures and sound'),
   on_error: z
     .enum(['open', 'closed'])
     .describe('Whether the text goes on if the check fails. Default: `closed`, for `flag` `open`'),
@@ -138,7 +138,7 @@ const example = {
   id: '0198c2f8-2c4e-7d6f-8a81-9bacbdcedfe0',
   name: 'contacts',
   select: everyRun,
-  on: ['system', 'user', 'tool_result'],
+  on: ['system', 'user', 'tool_result', 'answer', 'tool_call'],
   check: { type: 'pii', types: ['email', 'phone'], regions: ['DE'] },
   action: 'mask',
   except: ['*@example.org'],
@@ -154,7 +154,7 @@ const example = {
 const ownerExample = {
   ...example,
   ...{ name: 'platform-keys', check: { type: 'secrets', types: ['api_key', 'private_key'] } },
-  ...{ action: 'block', on: ['system', 'user', 'tool_result'], except: [] },
+  ...{ action: 'block', on: ['system', 'user', 'tool_result', 'answer', 'tool_call'], except: [] },
   message: 'Take the credential out of your request.',
   ...{ select: pick(everyRun, 'agents', 'api_keys', 'models'), tenants: null },
 };

@@ -56,7 +56,7 @@ describe('a guardrail', () => {
     expect(created.headers.get('location')).toBe(`/v1/guardrails/${id}`);
     expect(created.body).toEqual({
       ...{ id, name: 'contacts', select: nothing, action: 'mask', except: [], message: null, enabled: true },
-      on: ['system', 'user', 'tool_result'],
+      on: ['system', 'user', 'tool_result', 'answer', 'tool_call'],
       check: { type: 'pii', types: ['email', 'phone', 'credit_card', 'iban'], regions: [] },
       ...{ unreadable: 'allow', on_error: 'closed', timeout_ms: 2_000, hold: null },
       ...{ created_at: expect.any(String), updated_at: expect.any(String) },
@@ -75,7 +75,7 @@ describe('a guardrail', () => {
     ['an unknown member', { level: 1 }, 'level'],
     ['a name like an id', { name: newId() }, 'name'],
     ['an action that its check cannot do', { check: model, action: 'mask' }, 'action'],
-    ['a text not checked yet', { on: ['answer'] }, 'on'],
+    ['a text that its check does not read yet', { check: model, action: 'flag', on: ['answer'] }, 'on'],
     ['an action not available yet', { action: 'substitute' }, 'action'],
     ['pieces for a built-in check', { hold: 200 }, 'hold'],
     ['no pattern', { check: { type: 'patterns' } }, 'check.patterns'],
@@ -136,7 +136,11 @@ describe('a guardrail', () => {
     const patched = await call('PATCH', id, { action: 'block', select: { models: ['gpt-*'] } });
     expect(patched).toMatchObject({
       status: 200,
-      body: { action: 'block', on: ['system', 'user', 'tool_result'], unreadable: 'block' },
+      body: {
+        action: 'block',
+        on: ['system', 'user', 'tool_result', 'answer', 'tool_call'],
+        unreadable: 'block',
+      },
     });
     expect(guardrailIn(patched).select).toEqual({ ...nothing, users: ['ada'], models: ['gpt-*'] });
     expect(await call('PATCH', id, { action: 'flag', on: ['user'] })).toMatchObject({

@@ -100,7 +100,7 @@ const outside = new Set(['moderation', 'model', 'presidio', 'webhook']);
 function BehaviourFields({ fields: { field, values } }: Pick<GuardrailFieldsProps, 'fields'>) {
   return (
     <>
-      <Checks legend="Texts (none: all that the action can change)" options={texts} {...field('on')} />
+      <Checks legend="Texts (none: all that the check can read)" options={texts} {...field('on')} />
       <LinesField
         label="Exceptions"
         {...field('except')}
@@ -111,7 +111,7 @@ function BehaviourFields({ fields: { field, values } }: Pick<GuardrailFieldsProp
         label="Message"
         {...field('message')}
         rows={2}
-        hint="For the client of a blocked request"
+        hint="For the client of a blocked request or answer"
       />
       <Choice
         label="Pictures, files and other parts that no check can read"
