@@ -309,3 +309,12 @@ it('ends an answer with sound that nothing can read, if a guardrail says so', as
     expect(await response.json()).toMatchObject({ choices: [{ finish_reason: reason }] });
   }
 });
+
+it('ends a blocked answer that is too large for a stream with nothing before the refusal', async () => {
+  provider.answer(whole(streamedApis['chat']?.whole(`${'x'.repeat(3 * 1024 * 1024)} ${mail}`)));
+  const response = await ask('chat', guarded({ on_error: 'open', message: 'No addresses.' }));
+  expect(await response.json()).toMatchObject({
+    choices: [{ finish_reason: 'content_filter', message: { content: null, refusal: 'No addresses.' } }],
+  });
+  expect(await runOf(response)).toMatchObject({ status: 'blocked', output_preview: null });
+});

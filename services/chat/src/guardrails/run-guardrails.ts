@@ -184,12 +184,13 @@ export class RunGuardrails {
     return (JSON.parse(whole.toString()) as { result: string }).result;
   }
 
-  /** A whole answer with the changes of its texts, the body itself without any; null if one is blocked. */
-  *answerPassed(body: Buffer, rules: TextRules): Steps<Buffer | null> {
+  /** A whole answer with the changes of its texts, the body itself without any; the guardrail to block it. */
+  *answerPassed(body: Buffer, rules: TextRules): Steps<{ body: Buffer } | { blockedBy: Guardrail }> {
     const view = yield* TextView.read(body, rules, bounded());
     const { blockedBy, changes } = yield* this.#judgeAll(view);
-    if (blockedBy !== null || (view.unreadable.length > 0 && this.#unreadableAnswer !== null)) return null;
-    return changes.length === 0 ? body : (yield* view.rewritten(changes)).whole;
+    const blocking = blockedBy ?? (view.unreadable.length > 0 ? this.#unreadableAnswer : null);
+    if (blocking !== null) return { blockedBy: blocking };
+    return { body: changes.length === 0 ? body : (yield* view.rewritten(changes)).whole };
   }
 
   /** The checks of an answer. `isRepeat`: what they find has been noted before. */

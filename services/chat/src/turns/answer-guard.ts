@@ -1,9 +1,10 @@
 import type { Dialect, FrameSink, StreamReader } from '@gatehouse/dialects/dialect';
 import type { Usage } from '@gatehouse/dialects/usage/usage';
+import { assertReadable } from '@gatehouse/dialects/wire/readable';
 import { cooperativeFor, runSteps } from '@gatehouse/kit/cooperative-steps';
-import { AppError } from '@gatehouse/kit/errors';
-import { GuardedStream } from '../guardrails/guarded-stream.ts';
+import { GuardedStream, type AnswerChecks } from '../guardrails/guarded-stream.ts';
 import type { RunGuardrails } from '../guardrails/run-guardrails.ts';
+import type { Guardrail } from '../policies/guardrail.ts';
 import type { AnswerFilter } from './turn-stage.ts';
 
 export interface AnswerGuardOptions {
@@ -92,26 +93,35 @@ export class AnswerGuard implements AnswerFilter {
 
   async whole(bytes: Buffer): Promise<Buffer> {
     const { guardrails, dialect, tenantId, keepsText } = this.#options;
-    const passing = guardrails.answerPassed(bytes, dialect.texts.answer);
-    const passed = await runSteps(passing, cooperativeFor(bytes, tenantId));
-    if (passed === bytes) {
-      this.#whole = null;
-      return bytes;
-    }
-    const body = passed ?? (await this.#refused(bytes));
+    const body = await this.#passed(bytes);
+    this.#whole = null;
+    if (body === bytes) return bytes;
+    this.#whole = { beginning: '', text: '' };
+    if (guardrails.isAnswerBlocked) return body;
     const { answer, text } = await dialect.readWhole(body, { tenantId, keepsText });
     this.#whole = { beginning: answer.beginning, text };
     return body;
   }
 
-  /** A blocked answer: the end of each choice is the one of its stream. */
-  async #refused(bytes: Buffer): Promise<Buffer> {
-    const { guardrails, dialect, tenantId, choices, onFailed } = this.#options;
-    const { usage } = await dialect.readWhole(bytes, { tenantId });
+  async #passed(bytes: Buffer): Promise<Buffer> {
+    const { guardrails, dialect, tenantId, onFailed } = this.#options;
+    const passing = guardrails.answerPassed(bytes, dialect.texts.answer);
+    const passed = await runSteps(passing, cooperativeFor(bytes, tenantId)).catch((error: unknown) => {
+      const checks = guardrails.answerChecks({ onFailed });
+      checks.failed(error);
+      const body = checks.closed === null ? bytes : this.#withheld(checks, checks.closed);
+      return { body };
+    });
+    return 'body' in passed ? passed.body : this.#refused(bytes, passed.blockedBy);
+  }
+
+  /** A blocked answer: each of its choices ends as in a stream. One that can't be streamed has nothing but the end. */
+  async #refused(bytes: Buffer, blockedBy: Guardrail): Promise<Buffer> {
+    const { guardrails, dialect, tenantId, choices, usage, onFailed } = this.#options;
+    const checks = guardrails.answerChecks({ isRepeat: true, onFailed });
     const frames: Buffer[] = [];
     const stream = new GuardedStream({
-      ...{ tenantId, hold: () => true, onOver: () => undefined, rules: dialect.texts.frame },
-      checks: guardrails.answerChecks({ isRepeat: true, onFailed }),
+      ...{ tenantId, checks, hold: () => true, onOver: () => undefined, rules: dialect.texts.frame },
       writer: dialect.refusalWriter(choices),
       next: {
         write: (passed) => {
@@ -121,15 +131,31 @@ export class AnswerGuard implements AnswerFilter {
         onDrain: () => undefined,
       },
     });
-    stream.write(dialect.streamFrames(bytes));
-    await stream.end([]);
-    const builder = dialect.answerBuilder();
-    for (const frame of [...frames, ...(stream.isOver ? stream.endFrames(usage, true) : [])])
-      builder.add(frame);
-    const { built } = builder;
-    if (!stream.isRefused || built === null)
-      throw new AppError('guardrail_unavailable', 'The answer was blocked, and cannot be shown.');
-    return built;
+    try {
+      assertReadable(bytes);
+      stream.write(dialect.streamFrames(bytes));
+      await stream.end([]);
+    } catch (error) {
+      onFailed(error);
+    }
+    if (!stream.isRefused) return this.#withheld(checks, blockedBy);
+    return this.#joined(stream.isOver ? [...frames, ...stream.endFrames(usage(), true)] : frames);
+  }
+
+  /** An answer of nothing but a refusal. */
+  #withheld(checks: AnswerChecks, guardrail: Guardrail): Buffer {
+    const { dialect, choices, usage } = this.#options;
+    const writer = dialect.refusalWriter(choices);
+    const message = checks.refused(guardrail, 'answer');
+    const ends = [...writer.open].flatMap((choice) => writer.refuse(choice, message));
+    return this.#joined([...ends, ...writer.endFrames(usage(), true)]);
+  }
+
+  #joined(frames: readonly Buffer[]): Buffer {
+    const builder = this.#options.dialect.answerBuilder();
+    for (const frame of frames) builder.add(frame);
+    if (builder.built === null) throw new Error('an answer has no end');
+    return builder.built;
   }
 
   #read(frames: readonly Buffer[]): void {
