@@ -1,6 +1,7 @@
 import type { FrameSink } from '@gatehouse/dialects/dialect';
 import type { RefusalWriter } from '@gatehouse/dialects/refusal-writer';
 import { FrameReader, type FrameTexts } from '@gatehouse/dialects/text-view/frame-reader';
+import type { UnreadablePlace } from '@gatehouse/dialects/text-view/source-text';
 import type { TextChannel } from '@gatehouse/dialects/text-view/text-channel';
 import { noChoice, type FrameRules } from '@gatehouse/dialects/text-view/text-rules';
 import type { Usage } from '@gatehouse/dialects/usage/usage';
@@ -16,8 +17,8 @@ export interface AnswerChecks extends Findings {
   readonly checks: ReadonlyMap<GuardedText, KindChecks>;
   /** The guardrail to end an answer that can't be checked; null if it goes on unchecked. */
   readonly closed: Guardrail | null;
-  /** The guardrail to end an answer with a text that nothing can read; null without one. */
-  readonly unreadable: Guardrail | null;
+  /** The guardrail that refuses a place which nothing can read; null if it may go on. */
+  guardrailAgainst(place: UnreadablePlace): Guardrail | null;
   /** A choice has been ended by a guardrail. Returns the sentence for its reader. */
   refused(guardrail: Guardrail, on: GuardedText): string;
   /** A check has failed. */
@@ -210,8 +211,10 @@ export class GuardedStream implements FrameSink {
       this.#note(channel, text);
     }
     yield* this.#endTexts(texts.ends);
-    const { unreadable } = checks;
-    if (texts.unreadable.length > 0 && unreadable !== null) this.#block(noChoice, unreadable, 'answer');
+    for (const place of texts.unreadable) {
+      const guardrail = checks.guardrailAgainst(place);
+      if (guardrail !== null) this.#block(place.choice, guardrail, place.kind);
+    }
   }
 
   *#endTexts(channels: readonly TextChannel[]): Steps<void> {
@@ -269,13 +272,11 @@ export class GuardedStream implements FrameSink {
       else this.#refuse(channel.choice, block);
       if (this.isOver) return false;
     }
-    if (texts.unreadable.length > 0) this.#refuseUnreadable();
+    for (const { choice } of texts.unreadable) {
+      const block = this.#blocks.get(choice);
+      if (block !== undefined && !this.#refused.has(choice)) this.#refuse(choice, block);
+    }
     return waits && !this.isOver;
-  }
-
-  #refuseUnreadable(): void {
-    const block = this.#blocks.get(noChoice);
-    if (block !== undefined) this.#refuse(noChoice, block);
   }
 
   #refuse(choice: number, { guardrail, on }: { guardrail: Guardrail; on: GuardedText }): void {

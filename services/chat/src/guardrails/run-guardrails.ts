@@ -188,8 +188,9 @@ export class RunGuardrails {
   *answerPassed(body: Buffer, rules: TextRules): Steps<{ body: Buffer } | { blockedBy: Guardrail }> {
     const view = yield* TextView.read(body, rules, bounded());
     const { blockedBy, changes } = yield* this.#judgeAll(view);
-    const blocking = blockedBy ?? (view.unreadable.length > 0 ? this.#unreadableAnswer : null);
-    if (blocking !== null) return { blockedBy: blocking };
+    const blocking = [blockedBy, ...view.unreadable.map((place) => this.#guardrailAgainst(place))];
+    const [first] = blocking.filter((guardrail) => guardrail !== null);
+    if (first !== undefined) return { blockedBy: first };
     return { body: changes.length === 0 ? body : (yield* view.rewritten(changes)).whole };
   }
 
@@ -207,7 +208,8 @@ export class RunGuardrails {
     );
     return {
       checks,
-      ...{ closed: closed ?? null, unreadable: this.#unreadableAnswer },
+      closed: closed ?? null,
+      guardrailAgainst: (place) => this.#guardrailAgainst(place),
       note: (on, matches, durationMs) => {
         if (!isRepeat) this.#note(on, matches, durationMs);
       },
@@ -224,9 +226,11 @@ export class RunGuardrails {
     };
   }
 
-  get #unreadableAnswer(): Guardrail | null {
+  /** The guardrail that refuses a place which nothing can read; null if it may go on. */
+  #guardrailAgainst({ kind, isOlder }: UnreadablePlace): Guardrail | null {
+    if (isOlder) return null;
     const { guardrails } = this.#options;
-    return guardrails.find(({ unreadable, on }) => unreadable === 'block' && on.includes('answer')) ?? null;
+    return guardrails.find(({ unreadable, on }) => unreadable === 'block' && on.includes(kind)) ?? null;
   }
 
   /** Definitions of tools joined with commas, with the changes of their texts: the same buffer without any. */
@@ -303,13 +307,11 @@ export class RunGuardrails {
 
   /** Older places pass: a session goes on, as it does after an older match. */
   #refuseUnreadable(places: readonly UnreadablePlace[], param: string | undefined): void {
-    const refusing = this.#options.guardrails.filter(({ unreadable }) => unreadable === 'block');
-    if (refusing.length === 0) return;
-    for (const { kind, isOlder, param: place } of places) {
-      const guardrail = isOlder ? undefined : refusing.find(({ on }) => on.includes(kind));
-      if (guardrail === undefined) continue;
-      this.#noteOutcome(guardrail, kind, 'blocked');
-      this.#refuse(guardrail, param ?? place);
+    for (const place of places) {
+      const guardrail = this.#guardrailAgainst(place);
+      if (guardrail === null) continue;
+      this.#noteOutcome(guardrail, place.kind, 'blocked');
+      this.#refuse(guardrail, param ?? place.param);
       return;
     }
   }
