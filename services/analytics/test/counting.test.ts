@@ -147,13 +147,13 @@ describe('counting', () => {
   it('equals the sum of the runs for any period, zone, filter and grouping', async () => {
     const tenant = newId();
     const month = Date.UTC(new Date().getUTCFullYear(), new Date().getUTCMonth(), 1);
-    const pick = <Value>(values: readonly Value[], index: number): Value =>
-      values[index % values.length] as Value;
+    const pick = <Value>(values: readonly Value[], at: number): Value => values[at % values.length] as Value;
     const agents = [null, newId()];
+    const endOf = (index: number) =>
+      new Date(month + ((index * 7_919_777) % (6 * 86_400_000)) - 3 * 86_400_000).toISOString();
     const ends: RunEnded[] = Array.from({ length: 400 }, (_, index) =>
       makeEnd({
-        tenant_id: tenant,
-        ended_at: new Date(month - 3 * 86_400_000 + ((index * 7_919_777) % (6 * 86_400_000))).toISOString(),
+        ...{ tenant_id: tenant, started_at: endOf(index), ended_at: endOf(index) },
         ...{ model: pick(['small', 'large', null], index), agent_id: pick(agents, index * 3) },
         provider: pick(['simulator', 'other'], index % 5),
         user_id: pick(['ann', 'bob', null, 'eve'], index * 7),

@@ -23,7 +23,7 @@ const { usageOf, refusedBy, keptOf } = refusedReads(() => harness);
 it('counts refused requests by code, model and key, beside runs and never among them', async () => {
   const [tenantId, key] = [newId(), newId()];
   await harness.ingest(
-    endOf(startOf({ tenant_id: tenantId, request_model: 'small' }, 0.01)),
+    endOf(startOf({ tenant_id: tenantId, request_model: 'small' }, 0.001)),
     eventOf([
       entryOf(tenantId, { count: 5, api_key_id: key }),
       entryOf(tenantId, {
