@@ -26,7 +26,7 @@ export const maxGuardrailBytes = 65_536;
 /** The most bytes of `except` together. */
 export const maxExceptBytes = 16_384;
 
-/** The texts that a check which asks outside reads in this release. */
+/** The texts read by checks outside the gateway. */
 const inputs: readonly GuardedText[] = ['system', 'user', 'tool_result'];
 
 /** Defaults by check and action. */

@@ -97,7 +97,7 @@ export function framesIn(body: string): Buffer[] {
   return new FrameSplitter().push(Buffer.from(body.endsWith('\n\n') ? body : `${body}\n\n`));
 }
 
-/** The whole answer that a client puts together of a stream. */
+/** The whole answer of a stream, as a client puts it together. */
 export function joined(api: string, body: string): Fields {
   const builder = dialects[api as keyof typeof dialects].answerBuilder();
   for (const frame of framesIn(body)) builder.add(frame);

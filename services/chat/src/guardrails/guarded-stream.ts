@@ -15,9 +15,9 @@ import type { KindChecks } from './text-checks.ts';
 /** The guardrails of an answer. */
 export interface AnswerChecks extends Findings {
   readonly checks: ReadonlyMap<GuardedText, KindChecks>;
-  /** The guardrail to end an answer that can't be checked; null if it goes on unchecked. */
+  /** The guardrail to end an unchecked answer; null if it goes on. */
   readonly closed: Guardrail | null;
-  /** The guardrail that refuses a place which nothing can read; null if it may go on. */
+  /** The guardrail against a place beyond reading; null if it may go on. */
   guardrailAgainst(place: UnreadablePlace): Guardrail | null;
   /** A choice has been ended by a guardrail. Returns the sentence for its reader. */
   refused(guardrail: Guardrail, on: GuardedText): string;
@@ -69,7 +69,7 @@ export class GuardedStream implements FrameSink {
   #bytes = 0;
   #state: 'checking' | 'unchecked' | 'over' = 'checking';
   #isEnding = false;
-  /** The checks that take more than a turn. */
+  /** The checks of more than a turn. */
   #running: Promise<void> | null = null;
   #isFull = false;
   #onDrain: (() => void) | null = null;
@@ -262,7 +262,7 @@ export class GuardedStream implements FrameSink {
     }
   }
 
-  /** Whether a frame has to wait. A choice that could only go on with a blocked text ends in front of it. */
+  /** Whether a frame has to wait. A choice with a blocked text ends in front of it. */
   #waits({ texts }: HeldFrame): boolean {
     let waits = texts.isOpen && !this.#isEnding;
     for (const [channel, end] of texts.reach) {

@@ -226,7 +226,7 @@ export class RunGuardrails {
     };
   }
 
-  /** The guardrail that refuses a place which nothing can read; null if it may go on. */
+  /** The guardrail against a place beyond reading; null if it may go on. */
   #guardrailAgainst({ kind, isOlder }: UnreadablePlace): Guardrail | null {
     if (isOlder) return null;
     const { guardrails } = this.#options;

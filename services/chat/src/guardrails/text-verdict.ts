@@ -16,7 +16,7 @@ export interface TextVerdict {
   blockedBy: Guardrail | null;
   /** The place of the match to block it. */
   blockedFrom: number;
-  /** Up to that place. They don't overlap. */
+  /** Up to there. They don't overlap. */
   changes: readonly TextChange[];
 }
 

@@ -60,7 +60,7 @@ const final: ReadonlySet<FailureKind> = new Set([
   ...(['untranslatable', 'aborted', 'interrupted', 'stopped', 'blocked'] as const),
 ]);
 
-/** Kinds of calls that the gateway has ended. */
+/** Kinds of calls ended by the gateway. */
 const gatewayKinds: ReadonlySet<FailureKind> = new Set(['aborted', 'interrupted', 'stopped', 'blocked']);
 
 /** Anthropic's status, which others imitate. */

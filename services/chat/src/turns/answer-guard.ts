@@ -115,7 +115,7 @@ export class AnswerGuard implements AnswerFilter {
     return 'body' in passed ? passed.body : this.#refused(bytes, passed.blockedBy);
   }
 
-  /** A blocked answer: each of its choices ends as in a stream. One that can't be streamed has nothing but the end. */
+  /** A blocked answer: each of its choices ends as in a stream. One without streams has nothing but the end. */
   async #refused(bytes: Buffer, blockedBy: Guardrail): Promise<Buffer> {
     const { guardrails, dialect, tenantId, choices, usage, onFailed } = this.#options;
     const checks = guardrails.answerChecks({ isRepeat: true, onFailed });
