@@ -93,8 +93,9 @@ function GuardrailFields({ fields, isOwner, isStored }: GuardrailFieldsProps) {
   );
 }
 
-// No answers are checked yet.
-const texts = (['system', 'user', 'tool_result'] as const).map((text) => [text, guarded[text]] as const);
+const texts = (['system', 'user', 'tool_result', 'answer', 'tool_call'] as const).map(
+  (text) => [text, guarded[text]] as const,
+);
 const outside = new Set(['moderation', 'model', 'presidio', 'webhook']);
 
 function BehaviourFields({ fields: { field, values } }: Pick<GuardrailFieldsProps, 'fields'>) {
