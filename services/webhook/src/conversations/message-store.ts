@@ -159,7 +159,8 @@ export class MessageStore extends Store {
     limit: number,
   ): Promise<number> {
     return withTenant(this.pool, tenantId, async (db) => {
-      // With their turns: what an agent is asked holds the same texts.
+      // With their turns: what an agent is asked holds the same texts. The sum of times has no index: that of the tenant's
+      // times would read all of its messages for each conversation.
       const { rowCount } = await db.query(
         `with gone as (
            delete from webhook.channel_messages where id = any (array(
@@ -168,7 +169,8 @@ export class MessageStore extends Store {
              union all
              (select m.id from webhook.conversations as c cross join lateral (
                 select id from webhook.channel_messages
-                where conversation_id = c.id and user_id is null and created_at <= $3 order by sequence limit $4) as m
+                where conversation_id = c.id and user_id is null and created_at + interval '0' <= $3
+                order by sequence limit $4) as m
               where c.tenant_id = $1 and c.user_id = $2 limit $4)
              limit $4))
            returning turn_id),
