@@ -1,3 +1,5 @@
+import type { Fields } from '@gatehouse/kit/fields';
+
 /** The choices of a stream with an end: of the provider, or a refusal of the gateway. */
 export class EndedChoices {
   readonly #requested: number;
@@ -33,4 +35,12 @@ export class EndedChoices {
     const all = Array.from({ length: this.#requested }, (_, index) => index);
     return [...begun, ...all.filter((index) => !this.#choices.has(index))];
   }
+}
+
+/** Choices, or candidates, with their indexes, as `TextPlace.key` numbers them. */
+export function numberedChoices(choices: readonly Fields[]): { index: number; choice: Fields }[] {
+  return choices.map((choice, place) => {
+    const { index } = choice;
+    return { index: typeof index === 'number' && index >= 0 ? index : place, choice };
+  });
 }

@@ -331,6 +331,8 @@ export const compiledWithinMs = 15_000;
 export const mostChanges = 20_000;
 /** Memory to check the texts of one request, by estimate. More values get 413. */
 export const viewBytes = 128 * 1024 * 1024;
+/** Frames of a stream held by guardrails; with more, the answer ends, or goes on unchecked if all of them are open. */
+export const maxHeldBytes = 16 * 1024 * 1024;
 /**
  * Texts let pass by models of guardrails, about 40,000, and 5,000 of a tenant. Those of a tenant beyond its part, or of the tenant with the
  * most, go first if unused for the longest time, and are asked about again.
@@ -359,8 +361,6 @@ export const maxWaitingAlerts = 1_000;
 /** An event has some of the mistakes in a catalogue; the log has all. */
 export const maxProblems = 20;
 export const maxProblemChars = 500;
-/** Frames of a stream held by guardrails; with more, the answer ends, or goes on unchecked if all of them are open. */
-export const maxHeldBytes = 16 * 1024 * 1024;
 /** Frames with items of an answer to be stored; an answer with more is stored as its last frame has it. */
 export const itemFrameBytes = 1024 * 1024;
 /** Ids in place of items in one request; a request with more returns 400. */

@@ -1,6 +1,6 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { RefusalWriter } from '../refusal-writer.ts';
-import { EndedChoices } from '../ended-choices.ts';
+import { EndedChoices, numberedChoices } from '../ended-choices.ts';
 import type { Usage } from '../usage/usage.ts';
 import { objectsIn } from './fields.ts';
 import { writeUsage } from './response.ts';
@@ -30,8 +30,8 @@ export class CandidateRefusalWriter implements RefusalWriter {
 
   left(frame: Buffer): void {
     if (!finish.test(frame.toString('latin1'))) return;
-    for (const { index, candidate } of candidatesIn(responseIn(frame) ?? {}))
-      if (hasFinished(candidate)) this.#candidates.end(index);
+    for (const { index, choice } of candidatesIn(responseIn(frame) ?? {}))
+      if (hasFinished(choice)) this.#candidates.end(index);
   }
 
   refuse(index: number, message: string): Buffer[] {
@@ -54,7 +54,7 @@ export class CandidateRefusalWriter implements RefusalWriter {
     const others = all.filter(({ index }) => !this.#candidates.isRefused(index));
     if (others.length === all.length) return frame;
     if (others.length === 0) return null;
-    return frameOf({ ...response, candidates: others.map(({ candidate }) => candidate) });
+    return frameOf({ ...response, candidates: others.map(({ choice }) => choice) });
   }
 
   endFrames(usage: Usage | null): Buffer[] {
@@ -64,10 +64,6 @@ export class CandidateRefusalWriter implements RefusalWriter {
   }
 }
 
-/** The candidates of a response, numbered as `TextPlace.key` numbers them. */
-function candidatesIn(response: Fields): { index: number; candidate: Fields }[] {
-  return objectsIn(response, 'candidates').map((candidate, place) => {
-    const { index } = candidate;
-    return { index: typeof index === 'number' && index >= 0 ? index : place, candidate };
-  });
+function candidatesIn(response: Fields): { index: number; choice: Fields }[] {
+  return numberedChoices(objectsIn(response, 'candidates'));
 }

@@ -1,6 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { RefusalWriter } from '../refusal-writer.ts';
-import { EndedChoices } from '../ended-choices.ts';
+import { EndedChoices, numberedChoices } from '../ended-choices.ts';
 import type { Usage } from '../usage/usage.ts';
 import { ChunkHead, endFrames, frameOf, hasFinished, parseFrame } from './chunks.ts';
 
@@ -77,10 +77,5 @@ function chunkIn(frame: Buffer): Fields | null {
 }
 
 function choicesIn(chunk: Fields): { index: number; choice: Fields }[] {
-  const choices = listOf(chunk['choices']).filter(isFields);
-  // As `TextPlace.key` numbers them.
-  return choices.map((choice, place) => {
-    const { index } = choice;
-    return { index: typeof index === 'number' && index >= 0 ? index : place, choice };
-  });
+  return numberedChoices(listOf(chunk['choices']).filter(isFields));
 }
