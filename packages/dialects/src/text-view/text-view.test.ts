@@ -258,24 +258,6 @@ describe('the texts of a request', () => {
     ]);
   });
 
-  it('distinguishes messages before the client’s last one', () => {
-    const messages = [
-      { role: 'system', content: 'system' },
-      { role: 'user', content: 'older' },
-      { role: 'assistant', content: 'answer' },
-      { role: 'tool', content: 'result' },
-      { role: 'user', content: 'last' },
-    ];
-    const older = (list: readonly Fields[]): string[] =>
-      viewOf('chat', { messages: list }).texts.flatMap(({ value, isOlder }) => (isOlder ? [value] : []));
-    expect(older(messages)).toEqual(['older', 'answer']);
-    // A refused client often leaves its message before the next one.
-    const twice = [...messages, { role: 'tool', content: 'late' }, { role: 'user', content: 'next' }];
-    expect(older(twice)).toEqual(['older', 'answer', 'last']);
-    // An answer to be continued is behind the client's last message.
-    expect(older([...messages, { role: 'assistant', content: 'begun' }])).toEqual(['older', 'answer']);
-  });
-
   it('names what it can’t read', () => {
     const url = 'data:image/png;base64,iVBORw0KGgo=';
     const unreadableIn = (dialect: Parameters<typeof viewOf>[0], body: Fields): string[] =>

@@ -4,6 +4,7 @@ import { editSteps, type Edit } from '../wire/json-edits.ts';
 import type { Pieces } from '../wire/pieces.ts';
 import { textsOfFile } from './file-texts.ts';
 import { InnerJson, maxInnerDepth, mayBeEscapedJson } from './inner-json.ts';
+import { LastMessage } from './last-message.ts';
 import {
   SourceText,
   type Coding,
@@ -188,7 +189,7 @@ class TextReader {
   readonly #rules: TextRules;
   readonly #grow: Grow;
   readonly #inner = new InnerJson();
-  #older: ReturnType<typeof olderOf> = { all: new Set(), texts: new Set() };
+  #lastMessage: LastMessage | null = null;
 
   constructor(rules: TextRules, grow: Grow) {
     this.#rules = rules;
@@ -202,7 +203,7 @@ class TextReader {
     for (const repeat of walk.repeats) this.repeats.push(repeat);
     this.offsets = walk.offsets;
     this.places = walk.places;
-    this.#older = olderOf(walk.elements, this.#rules);
+    this.#lastMessage = yield* LastMessage.in(walk, this.#rules);
     yield* this.#addAll({ json: body, outer: null }, walk.leaves);
     for (const place of walk.places)
       if (this.#rules.isUnreadable(place)) this.unreadable.push(this.#placeOf({ place, member: '' }));
@@ -342,16 +343,11 @@ class TextReader {
 
   #placeOf({ place, member }: Pick<Leaf, 'place' | 'member'>): UnreadablePlace {
     const kind = place.kindOf(typeof member === 'string' ? member : '', this.#rules);
-    const isOlder = kind !== 'system' && this.#isOlder(place.element, kind === 'tool_result');
+    const isOlder = this.#lastMessage?.isBehind({ place, kind }) ?? false;
     return {
       ...{ kind, param: place.pathTo(member, this.#rules), isOlder },
       choice: choiceOf(place, this.#rules),
     };
-  }
-
-  #isOlder(element: TextPlace | null, isResult: boolean): boolean {
-    if (element === null) return false;
-    return this.#older.all.has(element) || (!isResult && this.#older.texts.has(element));
   }
 }
 
@@ -359,14 +355,3 @@ class TextReader {
 const schemaTexts: ReadonlySet<string> = new Set([
   ...['description', 'title', '$comment', 'default', 'example', 'examples'],
 ]);
-
-/**
- * The elements before the client's last message: those up to the last answer, and later ones with other texts than its
- * results of tools.
- */
-function olderOf(elements: readonly TextPlace[], rules: TextRules): Record<'all' | 'texts', Set<TextPlace>> {
-  const isOfClient = (place: TextPlace): boolean => !rules.isOfModel(place);
-  const last = Math.max(0, elements.findLastIndex(isOfClient));
-  const answered = 1 + elements.slice(0, last).findLastIndex((place) => !isOfClient(place));
-  return { all: new Set(elements.slice(0, answered)), texts: new Set(elements.slice(answered, last)) };
-}
