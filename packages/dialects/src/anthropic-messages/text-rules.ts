@@ -60,6 +60,10 @@ const request: TextRules = {
     return place.memberName === 'messages' && place.sign('role') === 'system' ? 'system' : null;
   },
   isOfModel: (place) => place.sign('role') === 'assistant',
+  isTurnText: (place, member) =>
+    place === place.element
+      ? member === 'content'
+      : member === 'text' && place.sign('type') === 'text' && place.isElementOf(place.element, 'content'),
   isSigned: (place) => place.sign('type') === 'thinking' && isSealed(place.sign('signature')),
   isSignedText: (place, member) =>
     member === 'thinking' && place.isPartOfModel('content', request) && request.isSigned(place),

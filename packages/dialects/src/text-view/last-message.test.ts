@@ -72,3 +72,17 @@ it('has the results of tools since the last answer until words follow', () => {
   expect(olderIn('gemini', answered(response))).toEqual(['question']);
   expect(olderIn('gemini', answered(response, { text: 'next' }))).toEqual(['question', 'one']);
 });
+
+it('is the last text of an element that may have several turns of the client', () => {
+  const reminder = text('<system-reminder>Attribution</system-reminder>');
+  expect(olderIn('messages', [user([reminder, text('last')])])).toEqual([reminder.text]);
+  const refused = [reminder, text('refused'), text('next')];
+  expect(olderIn('messages', [user(refused)])).toEqual([reminder.text, 'refused']);
+  const page = { type: 'text', media_type: 'text/plain', data: 'page' };
+  const question = [{ type: 'document', source: page, title: 'title' }, text('last')];
+  expect(olderIn('messages', [user(question)])).toEqual([]);
+  expect(olderIn('messages', [user(question.toReversed())])).toEqual([]);
+  // In others each has its own.
+  expect(olderIn('chat', [user([text('page'), text('last')])])).toEqual([]);
+  expect(olderIn('gemini', [{ role: 'user', parts: [{ text: 'page' }, { text: 'last' }] }])).toEqual([]);
+});

@@ -9,7 +9,8 @@ const passedInStep = 8_192;
 /**
  * The client's last message: all that stands before it is older. It has the results of tools since the last answer as long
  * as no words of the client follow them: programs go on after a refused result with a message behind it, also in the same
- * element.
+ * element. In APIs with all turns of a client in one element, its last text is the message, and texts before it may be
+ * refused earlier ones.
  */
 export class LastMessage {
   /** The elements up to the last answer. */
@@ -19,8 +20,14 @@ export class LastMessage {
   readonly #element: TextPlace | null;
   /** The part with the last words of the client in their element; -1 without one. */
   readonly #words: number;
+  readonly #rules: TextRules;
 
-  private constructor(elements: readonly TextPlace[], last: number, answered: number, words: number) {
+  private constructor(
+    rules: TextRules,
+    elements: readonly TextPlace[],
+    { last, answered, words }: { last: number; answered: number; words: number },
+  ) {
+    this.#rules = rules;
     this.#answered = new Set(elements.slice(0, answered));
     this.#before = new Set(elements.slice(answered, Math.max(answered, last)));
     this.#element = elements[last] ?? null;
@@ -40,26 +47,27 @@ export class LastMessage {
       if (leaf.place.element === elements[last] && isOfWords(leaf, rules)) words = partOf(leaf.place);
       if (passed % passedInStep === passedInStep - 1) yield;
     }
-    return new LastMessage(elements, last, answered, words);
+    return new LastMessage(rules, elements, { last, answered, words });
   }
 
-  /** Whether a text, or something unreadable, in this place stands before it. */
-  isBehind({ place, kind }: { place: TextPlace; kind: GuardedText }): boolean {
+  /** Whether a member with text, or something unreadable (`member`: empty), stands before it. */
+  isBehind({ place, member, kind }: { place: TextPlace; member: string; kind: GuardedText }): boolean {
     const { element } = place;
     if (element === null || kind === 'system') return false;
     if (this.#answered.has(element)) return true;
-    if (kind !== 'tool_result') return this.#before.has(element);
-    return this.#before.has(element)
-      ? this.#words >= 0
-      : element === this.#element && partOf(place) < this.#words;
+    const isResult = kind === 'tool_result';
+    if (this.#before.has(element)) return !isResult || this.#words >= 0;
+    if (element !== this.#element || partOf(place) >= this.#words) return false;
+    return isResult || this.#rules.isTurnText?.(place, member) === true;
   }
 }
 
 /** Whether a leaf has words of the client: neither a result nor what only names something. */
 function isOfWords({ place, member, type, from, until }: Leaf, rules: TextRules): boolean {
-  if (type !== 'string' || typeof member !== 'string' || place.reading !== null) return false;
   const isEmpty = until - from <= 2;
-  return !isEmpty && place.kindOf(member, rules) === 'user' && readingOf(place, member, rules) === 'text';
+  if (type !== 'string' || typeof member !== 'string' || place.reading !== null || isEmpty) return false;
+  if (place.kindOf(member, rules) !== 'user') return false;
+  return rules.isTurnText?.(place, member) ?? readingOf(place, member, rules) === 'text';
 }
 
 /** The part of an element that a place stands in; 0 for one beside the parts. */

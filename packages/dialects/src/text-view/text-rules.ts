@@ -49,6 +49,8 @@ export interface TextRules {
   kindOf(place: TextPlace, member: string): GuardedText | null;
   /** Whether an element of the conversation is of the model. */
   isOfModel(place: TextPlace): boolean;
+  /** Whether a member may be the whole text of a turn; absent where each turn of a client has its own element. */
+  isTurnText?(place: TextPlace, member: string): boolean;
   /** Whether a place has reasoning with a signature. */
   isSigned(place: TextPlace): boolean;
   /**

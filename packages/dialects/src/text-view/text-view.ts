@@ -342,8 +342,9 @@ class TextReader {
   }
 
   #placeOf({ place, member }: Pick<Leaf, 'place' | 'member'>): UnreadablePlace {
-    const kind = place.kindOf(typeof member === 'string' ? member : '', this.#rules);
-    const isOlder = this.#lastMessage?.isBehind({ place, kind }) ?? false;
+    const name = typeof member === 'string' ? member : '';
+    const kind = place.kindOf(name, this.#rules);
+    const isOlder = this.#lastMessage?.isBehind({ place, member: name, kind }) ?? false;
     return {
       ...{ kind, param: place.pathTo(member, this.#rules), isOlder },
       choice: choiceOf(place, this.#rules),
