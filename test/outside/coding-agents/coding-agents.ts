@@ -1,14 +1,13 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { text } from 'node:stream/consumers';
 import type { LocalCredentials } from '@gatehouse/local/credentials';
 import { instructionText } from '@gatehouse/test/provider-simulator/faults';
 import { check, mustHold, setting } from '../step.ts';
 import { keyHelper, logInByBrowser } from './command-line-login.ts';
+import { guardedSession, type Turn } from './guarded-session.ts';
+import { inNewHome, missing, output } from './program.ts';
 import { stoppedSession } from './stopped-session.ts';
 
 /** A step of `make test-outside` (60-coding-agents.sh). Its argument is the folder of the packages. */
@@ -29,8 +28,11 @@ const {
   readFileSync(path.join(setting('GATEHOUSE_STATE'), 'credentials.json'), 'utf8'),
 ) as LocalCredentials;
 
-/** Makes the simulator call this tool in the first turn of a session. */
-const calling = { x_simulator: { tool_calls: [{ name: 'Bash', arguments: { command: 'echo hi' } }] } };
+/** Makes the simulator call a tool in the first turn of a session. */
+const callingTool = (name: string, input: object) => ({
+  x_simulator: { tool_calls: [{ name, arguments: input }] },
+});
+const calling = callingTool('Bash', { command: 'echo hi' });
 
 const claudeSettings = {
   ANTHROPIC_BASE_URL: url,
@@ -46,42 +48,8 @@ const claudeDirect = {
 };
 
 /** The same in a prompt, for models with an API that the requests are translated to. */
-function askedFor(name: string, input: object): string {
-  return `run echo hi ${instructionText({ tool_calls: [{ name, arguments: input }] })}`;
-}
-
-/** Runs a program in a folder and a home of its own, and returns its output. A dead proxy keeps it from other machines. */
-async function output(command: string, args: string[], settings: object): Promise<string> {
-  const home = await mkdtemp(path.join(tmpdir(), 'gatehouse-coding-agent-'));
-  try {
-    const proxy = 'http://127.0.0.1:9';
-    const program = spawn(command, args, {
-      cwd: home,
-      env: {
-        ...{ PATH: process.env['PATH'], HOME: home },
-        ...{ HTTP_PROXY: proxy, HTTPS_PROXY: proxy, NO_PROXY: '127.0.0.1' },
-        ...settings,
-      },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: 120_000,
-    });
-    const [printed, complained] = await Promise.all([
-      text(program.stdout),
-      text(program.stderr),
-      once(program, 'close'),
-    ]);
-    if (program.exitCode !== 0) throw new Error(`${complained}${printed}`.slice(-1_500));
-    return printed;
-  } finally {
-    await rm(home, { recursive: true, force: true, maxRetries: 5 });
-  }
-}
-
-/** The first of these texts that the output lacks, if any, with the end of the output. */
-function missing(printed: string, ...texts: string[]): string | null {
-  const lacking = texts.find((wanted) => !printed.includes(wanted));
-  if (lacking === undefined) return null;
-  return `no ${lacking} in: ${printed.replaceAll(/\s+/g, ' ').slice(-1_000)}`;
+function askedFor(name: string, input: object, prompt = 'run echo hi'): string {
+  return `${prompt} ${instructionText({ tool_calls: [{ name, arguments: input }] })}`;
 }
 
 /** A streamed session of Claude Code: the tool's call and result, an answer that has the result. */
@@ -124,25 +92,30 @@ const thought = '"type":"reasoning","text":"The simulator thinks about what you 
 const codex = path.join(packages, '@openai/codex/bin/codex.js');
 const provider = `{ name = "Gatehouse", base_url = "${url}/v1", env_key = "GATEHOUSE_KEY", wire_api = "responses" }`;
 const throughProvider = ['model_provider="gatehouse"', `model_providers.gatehouse=${provider}`];
-const codexArguments = (model: string, prompt: string, settings: string[]): string[] => [
-  ...[codex, 'exec', '--json', '--skip-git-repo-check'],
+const codexArguments = (
+  model: string,
+  prompt: string,
+  settings: string[],
+  resume: string[] = [],
+): string[] => [
+  ...[codex, 'exec', ...resume, '--json', '--skip-git-repo-check'],
   // Its sandbox needs rights that a container has not. The folder and the home are new.
   '--dangerously-bypass-approvals-and-sandbox',
   ...[`model="${model}"`, ...settings].flatMap((line) => ['-c', line]),
   prompt,
 ];
-const codexPrompt = 'use the tool exec_command to run `echo hi`';
+const codexPrompt = (command: string): string => `use the tool exec_command to run \`${command}\``;
 
 for (const variable of ['ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_API_KEY']) {
   const settings = { ...claudeDirect, [variable]: key };
   await check(`Claude Code: a streamed session with ${variable}`, async () => {
     const prompt = 'use the tool Bash to run echo hi';
-    const printed = await output(process.execPath, claudeArguments(prompt), settings);
+    const printed = await inNewHome(process.execPath, claudeArguments(prompt), settings);
     return sessionOfClaude(printed, ...signedThinking, toolsSaid.messages);
   });
   await check(`Claude Agent SDK: a streamed session with ${variable}`, async () =>
     sessionOfClaude(
-      await output(process.execPath, sdkArguments, settings),
+      await inNewHome(process.execPath, sdkArguments, settings),
       ...signedThinking,
       toolsSaid.messages,
     ),
@@ -157,7 +130,7 @@ for (const [program, args] of [
     // One part of the answer arrives, and then none.
     const slow = { x_simulator: { chunks: 2, chunk_delay_ms: 600_000 } };
     const { cut, held } = await stoppedSession({ url, adminKey }, (address, ownKey) =>
-      output(process.execPath, [...args], {
+      inNewHome(process.execPath, [...args], {
         ...{ ...claudeDirect, ANTHROPIC_BASE_URL: address, ANTHROPIC_API_KEY: ownKey },
         CLAUDE_CODE_EXTRA_BODY: JSON.stringify(slow),
       }),
@@ -175,7 +148,10 @@ for (const api of ['chat', 'responses', 'gemini'] as const) {
   await check(`Claude Code: a streamed session with a model of the API ${api}`, async () => {
     const prompt = askedFor('Bash', { command: 'echo hi' });
     const settings = { ...claudeSettings, ANTHROPIC_MODEL: models[api], ANTHROPIC_API_KEY: key };
-    return sessionOfClaude(await output(process.execPath, claudeArguments(prompt), settings), toolsSaid[api]);
+    return sessionOfClaude(
+      await inNewHome(process.execPath, claudeArguments(prompt), settings),
+      toolsSaid[api],
+    );
   });
 }
 
@@ -190,7 +166,7 @@ await check('Claude Code: a streamed session with the key of gatehouse login by 
     ];
     const settings = { ...claudeDirect, XDG_CONFIG_HOME: folder };
     return sessionOfClaude(
-      await output(process.execPath, options, settings),
+      await inNewHome(process.execPath, options, settings),
       ...signedThinking,
       toolsSaid.messages,
     );
@@ -211,15 +187,18 @@ const sessionOfGemini = (printed: string): string | null =>
     '"tool_calls":1,',
   );
 
+const geminiArguments = (prompt: string): string[] => [
+  path.join(packages, '@google/gemini-cli/bundle/gemini.js'),
+  ...['-p', prompt, '--yolo', '--output-format', 'stream-json'],
+];
+const geminiSettings = (model: string) => ({
+  ...{ GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: key, GEMINI_MODEL: model },
+  GEMINI_CLI_SYSTEM_SETTINGS_PATH: path.join(import.meta.dirname, 'gemini-settings.json'),
+  GEMINI_CLI_TRUST_WORKSPACE: 'true',
+});
+
 async function runGemini(model: string, prompt: string): Promise<string | null> {
-  const gemini = path.join(packages, '@google/gemini-cli/bundle/gemini.js');
-  const settings = {
-    ...{ GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: key, GEMINI_MODEL: model },
-    GEMINI_CLI_SYSTEM_SETTINGS_PATH: path.join(import.meta.dirname, 'gemini-settings.json'),
-    GEMINI_CLI_TRUST_WORKSPACE: 'true',
-  };
-  const options = [gemini, '-p', prompt, '--yolo', '--output-format', 'stream-json'];
-  return sessionOfGemini(await output(process.execPath, options, settings));
+  return sessionOfGemini(await inNewHome(process.execPath, geminiArguments(prompt), geminiSettings(model)));
 }
 
 // Google's signatures: the simulator refuses a call that comes back without one.
@@ -232,20 +211,47 @@ for (const api of ['chat', 'responses', 'messages'] as const) {
   );
 }
 
+/** A session with requests that guardrails refuse goes on. `start`: how the program is run with a key. */
+const checkGuarded = (
+  program: string,
+  start: (key: string, turn: Turn) => { args: string[]; settings: object },
+): Promise<void> =>
+  check(`${program}: a session goes on after requests that guardrails refuse`, () =>
+    guardedSession({ url, adminKey }, (home, ownKey, turn) =>
+      output(home, { command: process.execPath, ...start(ownKey, turn) }),
+    ),
+  );
+await checkGuarded('Claude Code', (ownKey, { prompt, command, isNext }) => ({
+  args: [...claudeArguments(prompt), ...(isNext ? ['--continue'] : [])],
+  settings: {
+    ...{ ...claudeSettings, ANTHROPIC_MODEL: models.messages, ANTHROPIC_API_KEY: ownKey },
+    ...(command !== null && {
+      CLAUDE_CODE_EXTRA_BODY: JSON.stringify(callingTool('Bash', { command })),
+    }),
+  },
+}));
+await checkGuarded('Gemini CLI', (ownKey, { prompt, command, isNext }) => {
+  const asked = command === null ? prompt : askedFor('run_shell_command', { command }, prompt);
+  return {
+    args: [...geminiArguments(asked), ...(isNext ? ['--resume', 'latest'] : [])],
+    settings: { ...geminiSettings(models.gemini), GEMINI_API_KEY: ownKey },
+  };
+});
+
 // npm leaves the program out on machines that it has none for.
 if (existsSync(path.join(packages, `@openai/codex-${process.platform}-${process.arch}`))) {
   await check('Codex: a streamed session', async () => {
-    const options = codexArguments(models.responses, codexPrompt, throughProvider);
+    const options = codexArguments(models.responses, codexPrompt('echo hi'), throughProvider);
     return sessionOfCodex(
-      await output(process.execPath, options, { GATEHOUSE_KEY: key }),
+      await inNewHome(process.execPath, options, { GATEHOUSE_KEY: key }),
       thought,
       outputIn('responses'),
     );
   });
   await check('Codex: a streamed session after a WebSocket that is refused', async () => {
-    const options = codexArguments(models.responses, codexPrompt, [`openai_base_url="${url}/v1"`]);
+    const options = codexArguments(models.responses, codexPrompt('echo hi'), [`openai_base_url="${url}/v1"`]);
     return sessionOfCodex(
-      await output(process.execPath, options, { CODEX_API_KEY: key }),
+      await inNewHome(process.execPath, options, { CODEX_API_KEY: key }),
       thought,
       outputIn('responses'),
     );
@@ -254,7 +260,18 @@ if (existsSync(path.join(packages, `@openai/codex-${process.platform}-${process.
     await check(`Codex: a streamed session with a model of the API ${api}`, async () => {
       const prompt = askedFor('exec_command', { cmd: 'echo hi' });
       const options = codexArguments(models[api], prompt, throughProvider);
-      return sessionOfCodex(await output(process.execPath, options, { GATEHOUSE_KEY: key }), outputIn(api));
+      return sessionOfCodex(
+        await inNewHome(process.execPath, options, { GATEHOUSE_KEY: key }),
+        outputIn(api),
+      );
     });
   }
+  await checkGuarded('Codex', (ownKey, { prompt, command, isNext }) => {
+    const asked = command === null ? prompt : codexPrompt(command);
+    const resume = isNext ? ['resume', '--last'] : [];
+    return {
+      args: codexArguments(models.responses, asked, throughProvider, resume),
+      settings: { GATEHOUSE_KEY: ownKey },
+    };
+  });
 } else console.log('skipped: Codex: npm has no program for this machine');

@@ -2,6 +2,7 @@ import { createServer, request as requestOnward } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { callsWith } from './admin-calls.ts';
 
 /** A session after its stop, or one begun in the hold of the stop. */
 interface RefusedSession {
@@ -19,13 +20,7 @@ export async function stoppedSession(
   { url, adminKey }: { url: string; adminKey: string },
   run: (address: string, key: string) => Promise<string>,
 ): Promise<{ cut: RefusedSession; held: RefusedSession }> {
-  const call = async <Body>(path: string, body?: object): Promise<Body> => {
-    const headers = { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' };
-    const sent = body !== undefined && { method: 'POST', body: JSON.stringify(body) };
-    const answer = await fetch(`${url}${path}`, { headers, ...sent });
-    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
-    return (await answer.json()) as Body;
-  };
+  const call = callsWith(url, adminKey);
   let counted = 0;
   const counter = createServer((request, response) => {
     const { method, url: path = '', headers } = request;
@@ -39,18 +34,21 @@ export async function stoppedSession(
   }).listen(0, '127.0.0.1');
   await once(counter, 'listening');
   try {
-    const key = await call<{ id: string; key: string }>('/v1/api-keys', { name: 'Stopped', role: 'user' });
+    const key = await call<{ id: string; key: string }>('POST /v1/api-keys', {
+      name: 'Stopped',
+      role: 'user',
+    });
     const { port } = counter.address() as AddressInfo;
     const start = () => run(`http://127.0.0.1:${port}`, key.key).catch(String);
     const ended = start();
-    const running = `/v1/traces?status=running&api_key_id=${key.id}`;
+    const running = `GET /v1/traces?status=running&api_key_id=${key.id}`;
     const endsBy = Date.now() + 60_000;
     while ((await call<{ data: unknown[] }>(running)).data.length === 0) {
       if (Date.now() > endsBy) throw new Error(`nothing runs: ${await ended}`);
       await sleep(100);
     }
     counted = 0;
-    await call('/v1/runs/stop', { api_key_id: key.id, hold_seconds: 600 });
+    await call('POST /v1/runs/stop', { api_key_id: key.id, hold_seconds: 600 });
     const cut = { printed: await ended, requests: counted };
     counted = 0;
     const held = { printed: await start(), requests: counted };
