@@ -1,6 +1,7 @@
 import { cooperativeFor, runSteps, type InTurn } from '@gatehouse/kit/cooperative-steps';
 import type { Passage } from '@gatehouse/proto/memory/v1/memory';
 import type { RunGuardrails } from '../guardrails/run-guardrails.ts';
+import { dialects } from '@gatehouse/dialects/dialects';
 import { sampleOf } from '@gatehouse/dialects/usage/token-estimate';
 import type { TurnTools } from '../tools/tool-loop.ts';
 import type { ToolDefinitions } from '../tools/tool-set.ts';
@@ -17,9 +18,9 @@ export interface GuardrailDependencies {
 }
 
 /**
- * Refuses requests blocked by guardrails, and checks the additions of an agent to the others: its prompt, its tools, their
- * arguments and results. The reader of a request has checked the texts of its client. Answers are checked before any other
- * stage has a part in them.
+ * Refuses requests blocked by guardrails, and checks the additions of an agent to the others: its prompt, its parameters, its
+ * tools, their arguments and results. The reader of a request has checked the texts of its client. Answers are checked before
+ * any other stage has a part in them.
  */
 export function guardrailStage({ answers, log }: GuardrailDependencies): TurnStage {
   return {
@@ -56,12 +57,13 @@ function guardOf(
   });
 }
 
-/** Checks the prompt and the tools of an agent. Throws `content_blocked` for one with blocked texts. */
+/** Checks the prompt, the parameters and the tools of an agent. Throws `content_blocked` for one with blocked texts. */
 export async function checkAdditions(turn: TurnContext, guardrails: RunGuardrails): Promise<void> {
   guardrails.admit();
   const { target, tools, actor, dialect } = turn;
   const { systemPrompt } = target;
-  const length = (systemPrompt?.length ?? 0) + (tools?.definitions.text.length ?? 0);
+  const parameters = Buffer.from(JSON.stringify(target.defaults));
+  const length = (systemPrompt?.length ?? 0) + parameters.length + (tools?.definitions.text.length ?? 0);
   const inTurn = cooperativeFor({ length }, actor.tenantId);
   if (systemPrompt !== null) {
     const passed = guardrails.textPassed(systemPrompt, { kind: 'system', isOlder: false });
@@ -69,6 +71,15 @@ export async function checkAdditions(turn: TurnContext, guardrails: RunGuardrail
       ...target,
       systemPrompt: await runSteps(passed, inTurn),
     };
+  }
+  // Parameters have the names of chat completions in each API.
+  const checked = await runSteps(
+    guardrails.requestPassed(parameters, dialects.chat.texts.request, { param: 'model' }),
+    inTurn,
+  );
+  if (checked !== parameters) {
+    const defaults = JSON.parse(checked.toString()) as Record<string, unknown>;
+    turn.target = { ...turn.target, defaults };
   }
   if (tools !== null) {
     const { text } = tools.definitions;
