@@ -81,11 +81,12 @@ gen: install ## Generate code from proto/, the OpenAPI document, the chart's tab
 	@$(WITH_TOOLS) node packages/dialects/test/write-facts.ts
 	@$(WITH_TOOLS) oxfmt charts/gatehouse docs/operators/models.md docs/tenants/dialects.md
 
-bench: pages ## Measure the whole path against a provider that answers at once, many tenants beside one, policies, each dialect with each API, many streams at once, analytics, the knowledge graph, how well and how fast searches find, webhooks, channels, tools and transfers, the calls of pages, a tenant beside one that attacks, what grows in ten minutes, and on paper how far all of it grows
+bench: pages ## Measure the whole path against a provider that answers at once, many tenants beside one, policies, guardrails, each dialect with each API, many streams at once, analytics, the knowledge graph, how well and how fast searches find, webhooks, channels, tools and transfers, the calls of pages, a tenant beside one that attacks, what grows in ten minutes, and on paper how far all of it grows
 	@BENCH_PROCESSES=one BENCH_CORES=1 $(WITH_TOOLS) node test/bench/run.ts
 	@BENCH_PROCESSES=separate $(WITH_TOOLS) node test/bench/run.ts
 	@$(WITH_TOOLS) node test/bench/tenants.ts
 	@$(WITH_TOOLS) node test/bench/policies.ts
+	@$(WITH_TOOLS) node test/bench/guardrails.ts
 	@$(WITH_TOOLS) node test/bench/dialects.ts
 	@$(WITH_TOOLS) node test/bench/streams.ts
 	@$(WITH_TOOLS) node test/bench/analytics.ts

@@ -1,26 +1,29 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { prose } from './prose.ts';
 
 /**
- * The provider of the bench: a fixed answer, or a stream paced as the request says, and nothing else, for it shares its
- * core with the database. The simulator of the tests, which records and misbehaves, costs half as much again.
+ * The provider of the bench: a fixed answer, for the model `prose` of prose, or a stream paced as the request says, and
+ * nothing else, for it shares its core with the database. The simulator of the tests, which records and misbehaves, costs half as much again.
  * Usage: `node provider.ts <port>`.
  */
 const head = { id: 'chatcmpl-bench', created: 1_800_000_000, model: 'bench' };
 const usage = { prompt_tokens: 230, completion_tokens: 120, total_tokens: 350 };
-const answer = JSON.stringify({
-  ...head,
-  object: 'chat.completion',
-  choices: [
-    {
-      index: 0,
-      message: { role: 'assistant', content: 'word '.repeat(120), refusal: null },
-      logprobs: null,
-      finish_reason: 'stop',
-    },
-  ],
-  usage,
-});
+const answerOf = (content: string): string =>
+  JSON.stringify({
+    ...head,
+    object: 'chat.completion',
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content, refusal: null },
+        logprobs: null,
+        finish_reason: 'stop',
+      },
+    ],
+    usage,
+  });
+const [answer, proseAnswer] = [answerOf('word '.repeat(120)), answerOf(prose)];
 
 interface StreamRequest {
   x_simulator: { chunks: number; chunk_delay_ms: number };
@@ -51,8 +54,9 @@ const server = createServer({ noDelay: true, keepAliveTimeout: 75_000 }, (reques
       void stream(response, JSON.parse(body.toString()) as StreamRequest);
       return;
     }
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': answer.length });
-    response.end(answer);
+    const text = body.includes('"model":"prose"') ? proseAnswer : answer;
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': text.length });
+    response.end(text);
   });
 });
 server.listen(Number(process.argv[2]), '127.0.0.1', () => process.send?.('listening'));
