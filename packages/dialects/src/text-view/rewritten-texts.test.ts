@@ -38,7 +38,7 @@ describe('a rewritten request', () => {
     );
   });
 
-  it('refuses a change of a name', () => {
+  it('refuses a change of a name in the last message', () => {
     expect(() => rewritten('chat', '{"messages":[{"name":"me"}]}', ['me', 'you'])).toThrow('fixed');
   });
 

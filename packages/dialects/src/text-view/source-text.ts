@@ -11,7 +11,7 @@ export interface ViewText {
   /** Its place in the words of the API, such as `messages[2].content`; never a name chosen by a client or a model. */
   readonly param: string;
   readonly value: string;
-  /** Whether it can be rewritten: names, words of the API and values of schemas can't. */
+  /** Whether it must stay as it is in the last message: names, words of the API and values of schemas. */
   readonly isFixed: boolean;
   /** Whether it is of a message before the client's last one. */
   readonly isOlder: boolean;
@@ -72,6 +72,10 @@ export class SourceText implements ViewText {
   /** The number of documents around it. */
   get depth(): number {
     return this.outer === null ? 1 : this.outer.depth + 1;
+  }
+
+  get leaf(): Leaf {
+    return this.#leaf;
   }
 
   get place(): TextPlace {

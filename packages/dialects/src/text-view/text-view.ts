@@ -3,6 +3,7 @@ import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { editSteps, type Edit } from '../wire/json-edits.ts';
 import type { Pieces } from '../wire/pieces.ts';
 import { textsOfFile } from './file-texts.ts';
+import { FixedTexts } from './fixed-texts.ts';
 import { InnerJson, maxInnerDepth, mayBeEscapedJson } from './inner-json.ts';
 import { LastMessage } from './last-message.ts';
 import {
@@ -70,7 +71,7 @@ export class TextView {
     return this.#offsets.length > 0 || this.#repeats.some(({ around }) => this.#rules.isSigned(around));
   }
 
-  /** The document with changes of its texts; every byte of other values stays. Throws for a fixed text. */
+  /** The document with changes of its texts; every byte of other values stays. Throws for a fixed text of no older message. */
   *rewritten(changes: readonly ViewChange[], earlier?: EarlierChanges): Steps<Pieces> {
     const byText = Map.groupBy(changes, ({ viewText }) => viewText);
     const stream = earlier ?? new DocumentChanges(byText);
@@ -78,10 +79,11 @@ export class TextView {
     const byDocument = new Map<SourceText | null, Edit[]>([[null, []]]);
     const changedPlaces = new Set<TextPlace>();
     let count = 0;
-    for (const [text, list] of byText) {
+    const { free, fixed } = partedByFixed(byText);
+    const replaced = yield* FixedTexts.in(this.texts, fixed);
+    for (const [text, list] of [...free, ...replaced.changes]) {
       if ((count += 1) % changedInStep === 0) yield;
-      if (!(text instanceof SourceText) || text.isFixed) throw new Error('a fixed text has been changed');
-      if (excerpts.has(text)) continue;
+      if (excerpts.has(text) || replaced.isReplaced(text)) continue;
       const edits = byDocument.get(text.outer) ?? [];
       for (const edit of text.edits(list)) edits.push(edit);
       byDocument.set(text.outer, edits);
@@ -133,6 +135,22 @@ export class TextView {
         };
     }
   }
+}
+
+type ChangesByText = Map<SourceText, readonly ViewChange[]>;
+
+/** Throws for a fixed text of no older message. */
+function partedByFixed(byText: ReadonlyMap<ViewText, readonly ViewChange[]>): {
+  free: ChangesByText;
+  fixed: ChangesByText;
+} {
+  const [free, fixed]: [ChangesByText, ChangesByText] = [new Map(), new Map()];
+  for (const [text, changes] of byText) {
+    if (!(text instanceof SourceText) || (text.isFixed && !text.isOlder))
+      throw new Error('a fixed text has been changed');
+    (text.isFixed ? fixed : free).set(text, changes);
+  }
+  return { free, fixed };
 }
 
 /** The changed texts of one document, by their keys. */
