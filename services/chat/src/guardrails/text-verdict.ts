@@ -4,9 +4,9 @@ import type { CheckMatch } from './text-checks.ts';
 
 /** A text by what can be done with its matches. */
 export interface JudgedText {
-  /** Whether it can't be rewritten. */
+  /** Whether it can't be rewritten, unless it is older. */
   isFixed: boolean;
-  /** Whether a block replaces its match instead of refusing the request: it is of an earlier turn, or of the memory. */
+  /** Whether its match is replaced, never refused: it is of an earlier turn, or of the memory. */
   isOlder: boolean;
 }
 
@@ -29,7 +29,9 @@ const ranks: Readonly<Record<Guardrail['action'], number>> = { block: 0, mask: 1
 export function verdictOf({ isFixed, isOlder }: JudgedText, matches: readonly CheckMatch[]): TextVerdict {
   const changing = matches.filter(({ guardrail }) => guardrail.action !== 'flag');
   const winners = overlapping(changing).map(winnerOf);
-  const refusing = winners.find(({ guardrail }) => isFixed || (guardrail.action === 'block' && !isOlder));
+  const refusing = isOlder
+    ? undefined
+    : winners.find(({ guardrail }) => isFixed || guardrail.action === 'block');
   const blockedFrom = refusing?.from ?? Infinity;
   return {
     ...{ blockedBy: refusing?.guardrail ?? null, blockedFrom },
