@@ -214,7 +214,7 @@ export type RunStarted = z.output<typeof runStartedData>;
 
 export const runEndedData = z.object({
   ...identity,
-  /** `blocked`: a guardrail has ended its answer. */
+  /** `blocked`: a guardrail has ended it. */
   status: z.enum(['ok', 'error', 'cancelled', 'interrupted', 'blocked']),
   ended_at: time,
   duration_ms: count(maxInteger).nullable(),

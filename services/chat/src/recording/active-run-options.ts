@@ -21,6 +21,8 @@ export interface SideCall {
   /** Amounts reserved for it. */
   admission: Pick<Admission, 'reservation'>;
   bounds: AnswerBounds;
+  /** Gets the charge for each attempt. */
+  charged?: (costPico: bigint) => void;
 }
 
 /** A provider call under way. */

@@ -68,6 +68,7 @@ export class ActiveRun implements AttemptRecord {
   /** The newest answer, or its beginning. */
   #answer: TextSample | undefined;
   #visibleAnswer: (() => string | null) | null = null;
+  #inputPreview: string | null = null;
   #finished = false;
 
   constructor(options: ActiveRunOptions) {
@@ -132,6 +133,11 @@ export class ActiveRun implements AttemptRecord {
   /** A tool of the agent that doesn't exist: shown as a failed step of the run, and no call. */
   noteMissingTool(name: string): void {
     this.#tools.push(missingToolSpan(newId(), name));
+  }
+
+  /** Shows its request once no check can change it any more. */
+  showInput(preview: string): void {
+    this.#inputPreview = preview;
   }
 
   passOver(model: Model, { code }: AppError): void {
@@ -268,6 +274,7 @@ export class ActiveRun implements AttemptRecord {
       this.#attempts.filter(isForAnswer).every(({ status }) => status !== 'ok');
     this.#attempts.push(attempt);
     this.#attempts.sort(byNumber);
+    open.side?.charged?.(chargeOf(attempt));
     open.reservation.spend({
       tokens: usage.inputTokens + usage.outputTokens,
       costPico: chargeOf(attempt),
@@ -351,6 +358,7 @@ export class ActiveRun implements AttemptRecord {
       ...(error !== undefined && runErrorOf(error)),
       ...(status === 'interrupted' && interruption),
       outputPreview: preview === '' ? null : preview,
+      ...(this.#inputPreview !== null && { inputPreview: this.#inputPreview }),
       tools: this.#tools,
       guardrails: this.#options.guardrails?.results ?? [],
     };

@@ -45,7 +45,8 @@ import {
 
 export type StartedRun = Omit<RunStarted, 'started_at'>;
 /** Members added by the end of a run. */
-export type RunEnding = Omit<RunEnded, keyof RunStarted | 'ended_at'>;
+export type RunEnding = Omit<RunEnded, keyof RunStarted | 'ended_at'> &
+  Partial<Pick<RunStarted, 'input_preview'>>;
 export type EndedRun = StartedRun & RunEnding;
 
 export function startedRun(run: RunIdentity): StartedRun {
@@ -89,6 +90,8 @@ export function runEnding({ operation }: StartedRun, end: RunEnd, attempts: read
     error_type: cutOrNull(end.errorType, textLimits.error_code),
     error_message: cutOrNull(end.errorMessage, textLimits.error_message),
     output_preview: cutOrNull(end.outputPreview, textLimits.preview),
+    // A second member of the name in the text of an event: readers take the last one.
+    ...(end.inputPreview !== undefined && { input_preview: cutText(end.inputPreview, textLimits.preview) }),
     // Calls made by the gateway itself, not those a model asks the client to make.
     tool_calls: Math.min(end.tools.filter(({ outcome }) => outcome !== missingTool).length, maxInteger),
     priced: end.cost.priced,

@@ -9,7 +9,7 @@ import type { Usage } from '@gatehouse/dialects/usage/usage';
 
 /** A run is one accepted request; an attempt is one provider call for it. */
 
-/** `blocked`: a guardrail has ended its answer. */
+/** `blocked`: a guardrail has ended it. */
 export type RunStatus = 'ok' | 'error' | 'cancelled' | 'interrupted' | 'blocked';
 
 export interface RunIdentity {
@@ -103,6 +103,8 @@ export interface RunEnd {
   errorType: string | null;
   errorMessage: string | null;
   outputPreview: string | null;
+  /** Replaces the one of its identity; absent unless checks came after its start. */
+  inputPreview?: string;
   tools: readonly ToolSpan[];
   /** Absent for a run without guardrails. */
   guardrails?: readonly GuardrailResult[];
