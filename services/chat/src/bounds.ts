@@ -342,6 +342,11 @@ export const passedTextBytes = { maxBytes: 32 * 1024 * 1024, maxBytesPerTenant: 
 export const labelledChars = 32_000;
 /** Calls for labels of one question at the same time. */
 export const labelledCalls = 4;
+/** Calls of models for the guardrails of a run. A check fails beyond it. */
+export const maxGuardrailCalls = 256;
+/** A test of guardrails, and the matches in its answer of each. */
+export const guardrailTestMs = 60_000;
+export const maxTestedMatches = 1_000;
 
 /* Stored responses and alerts */
 /** Days for which responses, files and batches are stored at most, as OpenAI does. A tenant's retention may end before. */
