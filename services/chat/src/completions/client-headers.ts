@@ -21,6 +21,13 @@ export function headerText(text: string): string {
   return /^[\x20-\x7e]*$/.test(text) ? text : encodeURIComponent(text);
 }
 
+/** The optional `X-Stream-Events: tools`. */
+export function wantsToolEvents({ headers }: IncomingMessage): boolean {
+  const value = headers['x-stream-events'];
+  if (value === undefined || value === 'tools') return value === 'tools';
+  throw new AppError('invalid_value', 'X-Stream-Events must be "tools".', { param: 'X-Stream-Events' });
+}
+
 const [ownHeader, ...clientHeaders] = sessionHeaders;
 
 /**

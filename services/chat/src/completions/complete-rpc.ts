@@ -121,7 +121,7 @@ interface CompleteCall {
 async function acceptedRequest(
   dependencies: CompleteDependencies,
   { agent: ref, requestJson, actor, settings, asAgent, share, signal }: CompleteCall,
-): Promise<Pick<InnerTurn, 'facts' | 'parts' | 'sent' | 'source' | 'target' | 'guardrails'>> {
+): Promise<Pick<InnerTurn, 'facts' | 'parts' | 'sent' | 'source' | 'target' | 'guardrails' | 'reread'>> {
   const { tenantId } = actor;
   const bytes = Buffer.byteLength(requestJson);
   // The agent service is asked before the turn of large requests. Its error is thrown where the agent is needed.
@@ -146,10 +146,15 @@ async function acceptedRequest(
         signal,
       },
     });
-    const passed = sent === body ? request : await reread(sent, tenantId);
-    const facts = requestFacts(passed, { target, previewChars: settings.previewChars });
+    const passed = sent === body ? request : await readAgain(sent, tenantId);
+    const { previewChars } = settings;
+    const facts = requestFacts(passed, { target, previewChars });
     const parts = limitsTokens(settings) ? passed.promptParts() : null;
-    return { target, facts, parts, sent, source: passed.source(share), guardrails };
+    const reread: InnerTurn['reread'] = async (text) => {
+      const changed = await readAgain(text, tenantId);
+      return { facts: requestFacts(changed, { target, previewChars }), source: changed.source(share) };
+    };
+    return { target, facts, parts, sent, source: passed.source(share), guardrails, reread };
   });
 }
 
@@ -209,7 +214,7 @@ async function readRequest(
 }
 
 /** Reads a request with changes of guardrails. */
-async function reread(body: Buffer, tenantId: string): Promise<CompletionRequest> {
+async function readAgain(body: Buffer, tenantId: string): Promise<CompletionRequest> {
   const fields = await parseBody(body, tenantId);
   return readPart(body, tenantId, () => dialects.chat.readRequest('chat', body, fields));
 }

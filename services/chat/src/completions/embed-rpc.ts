@@ -65,6 +65,10 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
           const request = await requestOf(sent, tenantId);
           return answerInside(dependencies, {
             ...{ facts: request, parts: null, sent, source: request.source(share), share, actor, guardrails },
+            reread: async (text) => {
+              const facts = await requestOf(text, tenantId);
+              return { facts, source: facts.source(share) };
+            },
             settings: { ...tenantSettings, previewChars: 0 },
             target,
             channel: memoryChannel,

@@ -6,7 +6,7 @@ import { dialects } from '@gatehouse/dialects/dialects';
 import type { AnswerBudget, AnswerRoom } from '@gatehouse/kit/answer-budget';
 import type { ObjectAnswer } from '../providers/object-answer.ts';
 import { arrive, startTurn, type TurnDependencies } from '../turns/start-turn.ts';
-import { turnContext, type TurnContext } from '../turns/turn-stage.ts';
+import { turnContext, type TurnContext, type TurnInput } from '../turns/turn-stage.ts';
 import type { StoreAnswer } from '../runs/run.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import { noteRefusal, type RefusalDependencies } from './refusals.ts';
@@ -32,6 +32,7 @@ export interface InnerTurn
   parts: PromptParts | null;
   /** The body of the request. */
   sent: Buffer;
+  reread: TurnInput['reread'];
   share: TenantShare;
   /** Stores the answer with the end of its run. */
   store?: StoreAnswer;
@@ -62,7 +63,7 @@ export async function charged<Result>(
  */
 export async function answerInside(
   dependencies: InnerTurnDependencies,
-  { facts, parts, sent, share, store, ...turn }: InnerTurn,
+  { facts, parts, sent, share, reread, store, ...turn }: InnerTurn,
 ): Promise<ObjectAnswer> {
   const { settings } = turn;
   const ending = new AbortController();
@@ -72,9 +73,10 @@ export async function answerInside(
   const arrivedAt = monotonicMs();
   const started = await arrive(dependencies, { tenantId, apiKeyId: null, settings }, (admission) => {
     const entrance = { ...turn, actor, ending, signal, dialect: dialects.chat, arrivedAt, admission };
-    return startTurn(dependencies, turnContext(entrance, facts), { facts, parts, text: null, sent, share });
+    const input = { facts, parts, text: null, sent, share, reread };
+    return startTurn(dependencies, turnContext(entrance, facts), input);
   }).catch((error: unknown) => {
-    if (error === turn.guardrails?.refusal) noteBlocked(dependencies, { ...turn, facts }, error);
+    noteBlocked(dependencies, { ...turn, facts }, error);
     throw error;
   });
   let room: AnswerRoom | null = null;
@@ -93,7 +95,8 @@ export async function answerInside(
     sendObject: (sent) => {
       answer = sent;
     },
-    fail: (error) => {
+    fail: (error, { hasRun }) => {
+      if (!hasRun) noteBlocked(dependencies, { ...turn, facts }, error);
       throw error;
     },
     close: () => room?.close(),
@@ -102,12 +105,14 @@ export async function answerInside(
   return answer;
 }
 
+/** Counts a turn that its guardrails have refused before any call of a model. */
 function noteBlocked(
   dependencies: RefusalDependencies,
   turn: Pick<InnerTurn, 'facts' | 'settings' | 'target' | 'actor' | 'channel' | 'sessionId' | 'guardrails'>,
   error: unknown,
 ): void {
   const { facts, settings, target, actor, channel, sessionId = null, guardrails = null } = turn;
+  if (guardrails === null || error !== guardrails.refusal) return;
   const origin = {
     ...{ tenant_id: actor.tenantId, user_id: actor.userId, api_key_id: null, session_id: sessionId },
     ...{ request_id: actor.requestId, trace_id: actor.trace.traceId, channel, dialect: null, client: null },

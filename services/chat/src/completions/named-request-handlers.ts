@@ -5,7 +5,6 @@ import { openShare } from '@gatehouse/http/body-share';
 import { wasCutByStop } from '@gatehouse/http/server';
 import type { BodyBudget, TenantShare } from '@gatehouse/kit/body-budget';
 import { withoutMark } from '@gatehouse/dialects/wire/answer-kind';
-import { AppError } from '@gatehouse/kit/errors';
 import type { RequestState, StateFormat } from '@gatehouse/dialects/state-format';
 import { largeBytes, smallBytes } from '@gatehouse/kit/json-bytes';
 import { agentRef, startingAt, type ResolvedAgent, type Target } from '../catalogue/target.ts';
@@ -34,7 +33,13 @@ import {
   type TargetQuery,
 } from '../turns/find-target.ts';
 import { turnContext, type StoredState, type TurnContext, type TurnInput } from '../turns/turn-stage.ts';
-import { assertInSession, passedHeaders, sessionBudgetOf, sessionOf } from './client-headers.ts';
+import {
+  assertInSession,
+  passedHeaders,
+  sessionBudgetOf,
+  sessionOf,
+  wantsToolEvents,
+} from './client-headers.ts';
 import { limitsTokens } from '../limits/counted-prompts.ts';
 import { guardedRequest } from './guarded-request.ts';
 import { requestFacts } from './request-facts.ts';
@@ -98,7 +103,7 @@ export async function readTurn(
   const named = readNamed(dependencies, input);
   const request = named instanceof Promise ? await named : named;
   assertInSession(sessionBudget, request.sessionId);
-  const { facts, parts, text, sent, guardrails } = request;
+  const { facts, parts, text, sent, guardrails, reread } = request;
   const turn = turnContext(
     {
       source: request.source,
@@ -122,14 +127,7 @@ export async function readTurn(
     },
     facts,
   );
-  return { turn, input: { facts, parts, text, sent, share } };
-}
-
-/** The optional `X-Stream-Events: tools`. */
-function wantsToolEvents(incoming: IncomingMessage): boolean {
-  const value = incoming.headers['x-stream-events'];
-  if (value === undefined || value === 'tools') return value === 'tools';
-  throw new AppError('invalid_value', 'X-Stream-Events must be "tools".', { param: 'X-Stream-Events' });
+  return { turn, input: { facts, parts, text, sent, share, reread } };
 }
 
 /** A client's request as its body arrived. */
@@ -164,6 +162,7 @@ interface NamedRequest {
   sessionId: string | null;
   /** Null where the dialect stores no answers. */
   stored: StoredState | null;
+  reread: TurnInput['reread'];
 }
 
 /** Names in a request with a meaning known to another service or the database. */
@@ -305,9 +304,8 @@ async function continued(
   return passed(dependencies, input, named);
 }
 
-type Whole = Omit<NamedRequest, 'facts' | 'parts' | 'source' | 'sent' | 'guardrails'> & {
-  request: CompletionRequest;
-};
+type Text = Omit<NamedRequest, 'facts' | 'parts' | 'source' | 'reread'>;
+type Whole = Omit<Text, 'sent' | 'guardrails'> & { request: CompletionRequest };
 
 /** Everything a turn needs of a request, as its guardrails let it pass. */
 function passed(
@@ -329,16 +327,11 @@ async function guarded(guardrails: Guardrails, input: RequestBody, whole: Whole)
 
 /** Everything a turn needs of a request, without its values. */
 function reduced(
-  { share, parse, actor, settings, isAnswered }: RequestBody,
-  {
-    request,
-    target: fullTarget,
-    text,
-    sessionId,
-    stored,
-    ...others
-  }: Omit<NamedRequest, 'facts' | 'parts' | 'source'> & { request: CompletionRequest },
+  input: RequestBody,
+  { request, target: fullTarget, text, sessionId, stored, ...others }: Text & { request: CompletionRequest },
 ): NamedRequest | Promise<NamedRequest> {
+  const { share, parse, actor, settings, isAnswered } = input;
+  const whole = { target: fullTarget, text, sessionId, stored, ...others };
   // A summary needs no memory and no tools, and is not remembered; nor does a count search in memory.
   const isSummary = request.compaction !== undefined;
   const target = {
@@ -361,8 +354,14 @@ function reduced(
       source,
       facts: requestFacts(request, { target, previewChars, sampleOf }),
       parts: isAnswered && limitsTokens(settings) ? request.promptParts() : null,
+      reread: rereader(input, whole),
     };
   });
+}
+
+/** A function of its own, so nothing keeps the values of the request. */
+function rereader(input: RequestBody, whole: Text): TurnInput['reread'] {
+  return async (text) => reduced(input, { ...whole, text, request: await parsed(input, text) });
 }
 
 /** Reads a text again for an estimate. A function of its own, so nothing keeps the values of the request. */

@@ -18,13 +18,17 @@ export function memoryStage({ recall, remember }: MemoryDependencies): TurnStage
     prepare(turn, { facts }) {
       const { target, member, sessionId, arrivedAt } = turn;
       if (target.memory === null || member === null) return;
-      turn.remember = remembering(remember, turn, facts);
       const passed = passagesPassed(turn);
       const search = { request: facts, actor: member, target, sessionId, arrivedAt, passed };
       return recall.run(search).then((result) => {
         ({ target: turn.target, recall: turn.recall } = result);
         if (turn.settings.storesContent) turn.passages = result.passages;
       });
+    },
+    // After the guardrails, which may change the question.
+    request(turn, { facts }) {
+      if (turn.target.memory !== null) turn.remember = remembering(remember, turn, facts);
+      return undefined;
     },
     ended({ run, remember: add }, outcome) {
       if ('text' in outcome) add?.({ runId: run.identity.id, text: outcome.text });

@@ -93,6 +93,7 @@ async function prepared({
     text: null,
     sent: Buffer.from(JSON.stringify(body)),
     share: { grow: (bytes) => found.push(bytes) },
+    reread: () => Promise.reject(new Error('no text is read again')),
   });
   // The stage reads the run once the answer is whole.
   const answer = stage.answer?.(turn as StartedTurn) ?? null;

@@ -2,7 +2,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
-import { addedTexts, runFactsOf } from '../catalogue/target.ts';
+import { addedTexts } from '../catalogue/target.ts';
 import type { Admission, Reservation } from '../limits/admission.ts';
 import { lastingTexts, leastTokens, mostTokens } from '../limits/upper-bounds.ts';
 import { answerBounds } from '../limits/hidden-tokens.ts';
@@ -12,14 +12,13 @@ import type { CallAmounts, Limiter, Payer } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
-import { PolicyIndex, type RunPolicies } from '@gatehouse/kit/policy-matching';
-import { sessionBudget, type Policy } from '../policies/policy.ts';
 import { withoutLimits } from '../shared/tenant-settings.ts';
 import { ActiveRun } from '../recording/active-run.ts';
 import type { ActiveRunOptions } from '../recording/active-run-options.ts';
 import type { RunWriter } from '../recording/run-rows.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import type { OpenTurn, RunStops } from '../stops/run-stops.ts';
+import { runPoliciesOf } from './run-policies.ts';
 import { Turn, type AnswerDependencies } from './turn.ts';
 import type { StartedTurn, TurnContext, TurnInput, TurnStage } from './turn-stage.ts';
 
@@ -60,8 +59,8 @@ export function prepareTurn(
 
 /**
  * Prepares the stages of a turn, and checks every limit decided by the body of its request. Throws as they and
- * `Limiter.admit` do, and `run_stopped` while a stop selects it. `input` is in memory no longer than this, and the text
- * no longer than a provider call may need it.
+ * `Limiter.admit` do, and `run_stopped` while a stop selects it. The turn holds `input` until its stages have read it, and
+ * the text no longer than a provider call may need it.
  */
 export async function startTurn(
   dependencies: TurnDependencies,
@@ -75,7 +74,7 @@ export async function startTurn(
   try {
     const started = await prepareStart(dependencies, turn, input);
     open.runId = started.run.identity.id;
-    return new Turn(dependencies, started, leave);
+    return new Turn(dependencies, started, { leave, input });
   } catch (error) {
     leave();
     throw error;
@@ -144,36 +143,12 @@ async function prepareStart(
     isStored: false,
     content: null,
   };
-  for (const stage of dependencies.stages) {
-    const pending = stage.request?.(started, input);
-    if (pending !== undefined) await pending;
-  }
   return started;
 }
 
 /** Not part of `startTurn`: closures there keep the facts of the request. */
 function furtherCalls(calls: CallAdmission, call: CallAmounts): StartedTurn['admitMore'] {
   return async (addedBytes) => calls.begin({ ...call, amounts: call.amounts.grown(addedBytes) });
-}
-
-const noPolicies = new PolicyIndex<Policy>([]);
-
-/** The policies of a turn, with the budget of its session; null without any. */
-function runPoliciesOf(turn: TurnContext, limiter: Limiter): RunPolicies<Policy> | null {
-  const { settings } = turn;
-  const sessionPolicies = sessionBudgetsOf(turn, limiter);
-  if (settings.policies === null && sessionPolicies.length === 0) return null;
-  const policies = (settings.policies ?? noPolicies).matching(runFactsOf(turn), sessionPolicies);
-  return policies.isEmpty ? null : policies;
-}
-
-/** The budget of the turn's session, where one is set, or may be. */
-function sessionBudgetsOf(
-  { settings, actor: { tenantId }, sessionId, sessionBudget: requestedPico }: TurnContext,
-  limiter: Limiter,
-): readonly Policy[] {
-  const mayBeSet = settings.hasSessionBudgets || requestedPico !== null || limiter.countsSessions(tenantId);
-  return sessionId !== null && mayBeSet ? [sessionBudget(tenantId, requestedPico)] : [];
 }
 
 /** An enforced budget pays for no tool without a price. Prices may change while the turn is under way. */

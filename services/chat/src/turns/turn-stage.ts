@@ -39,7 +39,8 @@ export interface TurnStage {
   admitted?(turn: TurnContext): Promise<void> | undefined;
   /**
    * Changes the request before a provider gets it, one stage after another: limits have been checked, and all stages are
-   * prepared. May replace members of `request`. An error refuses the request, as in `prepare`.
+   * prepared. May replace members of `turn` and `input`. An error refuses the request, or ends its run if a model has been
+   * called for a guardrail.
    */
   request?(turn: StartedTurn, input: TurnInput): Promise<void> | undefined;
   /** The stage's part in a begun answer; null for no part. An error ends the run with it. */
@@ -101,6 +102,14 @@ export interface TurnInput {
   sent: Buffer;
   /** Is charged for what is read for it. */
   share: { grow(bytes: number): void };
+  /** Reads its text again, with changes of guardrails. */
+  reread: (text: Buffer) => Promise<RereadRequest>;
+}
+
+/** A request with another text. */
+export interface RereadRequest {
+  facts: AcceptedRequest;
+  source: RequestSource;
 }
 
 /** The head of a request, with the ways to show an answer as its client asked for it. */
@@ -148,7 +157,7 @@ export interface TurnContext {
   recall: Recall | null;
   /** The passages of it, for a tenant that stores the content of runs; otherwise empty. */
   passages: readonly Passage[];
-  /** Takes the text of the answer, for memory; null where it is not remembered. Must not throw. */
+  /** Takes the text of the answer, for memory; null where it is not remembered, and until its request is checked. Must not throw. */
   remember: ((answer: { runId: string; text: string }) => void) | null;
   /** Tools called by the gateway; null without any. */
   tools: TurnTools | null;

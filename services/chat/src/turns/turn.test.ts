@@ -169,7 +169,7 @@ async function setUp(
     },
   };
   const stages = overrides.stages ?? [];
-  const turn = new Turn({ providers, log, stages }, started, () => undefined);
+  const turn = new Turn({ providers, log, stages }, started, { leave: () => undefined, input: null });
   return { turn, delivery: new Collecting(steps) };
 }
 

@@ -9,11 +9,11 @@ import type { ProviderRegistry } from '../providers/registry.ts';
 import type { StreamAnswer } from '../providers/stream-answer.ts';
 import type { FrameSink } from '@gatehouse/dialects/dialect';
 import { noUsage } from '@gatehouse/dialects/usage/usage';
-import type { RunEnd, StoreAnswer } from '../runs/run.ts';
+import type { RunEnd, RunStatus, StoreAnswer } from '../runs/run.ts';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { ToolContent } from '../run-content/tool-content.ts';
 import { ToolLoop, type LoopedStream } from '../tools/tool-loop.ts';
-import type { AnswerFilter, AnswerStage, StartedTurn, TurnStage } from './turn-stage.ts';
+import type { AnswerFilter, AnswerStage, StartedTurn, TurnInput, TurnStage } from './turn-stage.ts';
 
 /**
  * Takes the answer of a turn to its receiver: an HTTP client, or a collecting caller. A turn calls `sendObject`, or
@@ -52,12 +52,18 @@ export class Turn {
   readonly #dependencies: AnswerDependencies;
   readonly #turn: StartedTurn;
   readonly #leave: () => void;
+  #input: TurnInput | null;
 
-  /** `leave` is called when the turn is over. */
-  constructor(dependencies: AnswerDependencies, turn: StartedTurn, leave: () => void) {
+  /** `leave` is called when the turn is over. `input` is in memory until the stages have read it. */
+  constructor(
+    dependencies: AnswerDependencies,
+    turn: StartedTurn,
+    { leave, input }: { leave: () => void; input: TurnInput | null },
+  ) {
     this.#dependencies = dependencies;
     this.#turn = turn;
     this.#leave = leave;
+    this.#input = input;
   }
 
   get runId(): string {
@@ -91,6 +97,8 @@ export class Turn {
     const { stages } = this.#dependencies;
     const turn = this.#turn;
     try {
+      const changing = this.#changeRequest();
+      if (changing !== undefined) await changing;
       const answer = await this.#calls(sink).answer();
       const parts = stages.map((stage) => stage.answer?.(turn) ?? null).filter((part) => part !== null);
       // The end of the run is committed before the last byte of its answer is sent.
@@ -106,6 +114,13 @@ export class Turn {
       turn.content?.release();
       this.#leave();
     }
+  }
+
+  /** Lets every stage change the request. Not part of `complete`, which would keep it as long as the run lasts. */
+  #changeRequest(): Promise<void> | undefined {
+    const input = this.#input;
+    this.#input = null;
+    return input === null ? undefined : changeRequest(this.#dependencies.stages, this.#turn, input);
   }
 
   #calls(receiver: AnswerSink): ProviderChain | ToolLoop {
@@ -199,7 +214,7 @@ export class Turn {
     const { run } = this.#turn;
     if (failure?.kind === 'aborted') return run.finish('cancelled');
     if (failure?.kind === 'interrupted') return run.finish('interrupted');
-    return run.finish(error.code === 'run_stopped' ? 'cancelled' : 'error', { error });
+    return run.finish(statusOf(error), { error });
   }
 
   /** A successful run is in its trace, and the edge logs the request: a second line would only cost time. */
@@ -228,6 +243,22 @@ export class Turn {
       'run ended',
     );
   }
+}
+
+async function changeRequest(
+  stages: readonly TurnStage[],
+  turn: StartedTurn,
+  input: TurnInput,
+): Promise<void> {
+  for (const stage of stages) {
+    const pending = stage.request?.(turn, input);
+    if (pending !== undefined) await pending;
+  }
+}
+
+function statusOf({ code }: AppError): RunStatus {
+  if (code === 'run_stopped') return 'cancelled';
+  return code === 'content_blocked' ? 'blocked' : 'error';
 }
 
 /** The parts of a turn that its provider calls need. */
