@@ -167,7 +167,7 @@ describe('network policies', () => {
     }
   });
 
-  it('let out to PostgreSQL and Kafka who uses them, to providers chat alone, and to addresses of tenants agent and webhook', () => {
+  it('let out to PostgreSQL and Kafka who uses them, to providers chat alone, and to addresses of tenants agent, chat and webhook', () => {
     const withoutKafka = new Network({});
     const network = new Network({ kafka: { brokers: ['kafka-0:9092', 'kafka-1:9192'] } });
     for (const service of serviceNames) {
@@ -237,6 +237,7 @@ describe('network policies', () => {
             ports: [9094],
           },
           providers: { ports: [443] },
+          targets: { ports: [8443] },
           extra: [
             { to: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } }] },
           ],
@@ -248,10 +249,10 @@ describe('network policies', () => {
     expect([6432, 5432].map((port) => network.leaves(tenant, outside, port))).toEqual([true, false]);
     expect(network.leaves(tenant, stranger, 6432)).toBe(false);
     expect([9094, 9092].map((port) => network.leaves(tenant, kafka, port))).toEqual([true, false]);
-    expect([443, 80].map((port) => network.leaves(network.pod('chat'), outside, port))).toEqual([
-      true,
-      false,
-    ]);
+    const leaves = (service: string) =>
+      [443, 8443, 80].map((port) => network.leaves(network.pod(service), outside, port));
+    expect(leaves('chat')).toEqual([true, true, false]);
+    expect(leaves('webhook')).toEqual([false, true, false]);
     expect(network.leaves(network.pod('edge'), prometheus, 4318)).toBe(true);
   });
 

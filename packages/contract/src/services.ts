@@ -80,6 +80,7 @@ const facts = {
     consumes: [topics.deletions],
     keyRing: true,
     models: true,
+    egress: true,
     calls: ['agent', 'analytics', 'memory', 'tenant', 'webhook'],
   },
   webhook: {
