@@ -54,7 +54,12 @@ function guardrailsFor(action: GuardrailDefinition['action']): RunGuardrails {
   const compiled = shapesCheck(piiShapes({ types: ['email', 'credit_card'] }), []);
   const checks = kindChecks([{ guardrail, check: compiled }]);
   return new RunGuardrails({
-    ...{ guardrails: [guardrail], applied: new Set([guardrail]), checks: new Map([['answer', checks]]) },
+    ...{
+      guardrails: [guardrail],
+      applied: new Set([guardrail]),
+      checks: new Map([['answer', checks]]),
+      outside: [],
+    },
     onFinding: () => undefined,
     onFailure: () => undefined,
   });

@@ -94,7 +94,7 @@ export class Guardrails {
       checks.set(place, kindChecks(applied.filter(({ guardrail }) => guardrail.on.includes(place))));
     }
     return new RunGuardrails({
-      ...{ guardrails, applied: new Set(applied.map(({ guardrail }) => guardrail)), checks },
+      ...{ guardrails, applied: new Set(applied.map(({ guardrail }) => guardrail)), checks, outside: [] },
       onFailure: (failure) => this.#fail(run, failure),
       onFinding: (finding) => this.#count(run, finding),
     });

@@ -10,6 +10,7 @@ import type { GuardrailOutcome } from '@gatehouse/contract/guardrail-results';
 import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
 import type { GuardrailResult } from '../runs/run.ts';
 import { guardrailUnavailable, type Guardrail } from '../policies/guardrail.ts';
+import { OutsideGuardrails, type OutsideGuardrail, type OutsideNote } from './outside/outside-guardrails.ts';
 import type { CheckFailure, CheckMatch, KindChecks } from './text-checks.ts';
 import type { AnswerChecks } from './guarded-stream.ts';
 import { verdictOf, type JudgedText, type TextVerdict } from './text-verdict.ts';
@@ -43,6 +44,8 @@ export interface RunGuardrailsOptions {
   applied: ReadonlySet<Guardrail>;
   /** The checks of each kind of text; absent where no guardrail is on it. */
   checks: ReadonlyMap<GuardedText, KindChecks>;
+  /** Those of the guardrails asking a model or a server. */
+  outside: readonly OutsideGuardrail[];
   onFinding: (finding: Finding) => void;
   onFailure: (failure: CheckFailure) => void;
 }
@@ -68,16 +71,24 @@ const plainRules: Omit<TextRules, 'kind' | 'members'> = {
 };
 
 /** The arguments of a call, and its result. */
-const argumentRules: TextRules = { ...plainRules, kind: 'tool_call', members: { arguments: 'values' } };
-const resultRules: TextRules = { ...plainRules, kind: 'tool_result', members: {} };
+export const argumentRules: TextRules = {
+  ...plainRules,
+  kind: 'tool_call',
+  members: { arguments: 'values' },
+};
+export const resultRules: TextRules = { ...plainRules, kind: 'tool_result', members: {} };
 
 /** Texts added by the gateway have no place in the request but the agent in it. */
-const agentParam = 'model';
+export const agentParam = 'model';
 
-const nothing = {
-  ...{ guardrails: [], applied: new Set<Guardrail>(), checks: new Map<GuardedText, KindChecks>() },
-  onFinding: (): void => undefined,
-  onFailure: (): void => undefined,
+/** The sentence for a model in place of a call, or of its result. */
+export const blockedCall = (guardrail: Guardrail): string => `Not called: ${messageOf(guardrail)}`;
+export const blockedResult = (guardrail: Guardrail): string =>
+  `The result is withheld: ${messageOf(guardrail)}`;
+
+const nothing: RunGuardrailsOptions = {
+  ...{ guardrails: [], applied: new Set(), outside: [], checks: new Map() },
+  ...{ onFinding: () => undefined, onFailure: () => undefined },
 };
 
 /** The guardrails of one run, with what they have found so far. */
@@ -89,9 +100,18 @@ export class RunGuardrails {
   #refusal: AppError | null = null;
   /** Findings not reported yet; null once the run is admitted. */
   #unreported: Finding[] | null = [];
+  /** Those asking outside once there is a run; null without any. */
+  readonly outside: OutsideGuardrails | null;
 
   constructor(options: RunGuardrailsOptions) {
     this.#options = options;
+    const { outside: guardrails, onFailure } = options;
+    const onNote = (note: OutsideNote): void => this.#noteOutside(note);
+    const onOutsideFailure = (guardrail: Guardrail, cause: unknown): void => onFailure({ guardrail, cause });
+    this.outside =
+      guardrails.length === 0
+        ? null
+        : new OutsideGuardrails({ guardrails, onNote, onFailure: onOutsideFailure });
   }
 
   /** Refuses a run: its guardrails can't be applied. */
@@ -145,7 +165,7 @@ export class RunGuardrails {
   ): Steps<Buffer> {
     const view = yield* TextView.read(body, rules, bounded(grow));
     const { blockedBy, changes, place } = yield* this.#judgeAll(view, isRepeat);
-    if (blockedBy !== null) this.#refuse(blockedBy, param ?? place);
+    if (blockedBy !== null) this.refuse(blockedBy, param ?? place);
     else this.#refuseUnreadable(view.unreadable, param);
     if (this.#refusal !== null) return body;
     return changes.length === 0 ? body : (yield* view.rewritten(changes)).whole;
@@ -154,7 +174,7 @@ export class RunGuardrails {
   /** A text added by the gateway, with its changes. */
   *textPassed(text: string, { kind, isOlder }: { kind: GuardedText; isOlder: boolean }): Steps<string> {
     const { blockedBy, changes } = yield* this.#judge({ kind, isOlder, isFixed: false, value: text });
-    if (blockedBy !== null) this.#refuse(blockedBy, agentParam);
+    if (blockedBy !== null) this.refuse(blockedBy, agentParam);
     return changed(text, changes);
   }
 
@@ -164,7 +184,7 @@ export class RunGuardrails {
     const body = Buffer.concat([begin, Buffer.from(`${argumentsJson}}`)]);
     const view = yield* TextView.read(body, argumentRules, bounded());
     const { blockedBy, changes } = yield* this.#judgeAll(view);
-    if (blockedBy !== null) return { blocked: `Not called: ${messageOf(blockedBy)}` };
+    if (blockedBy !== null) return { blocked: blockedCall(blockedBy) };
     if (changes.length === 0) return { argumentsJson };
     const { whole } = yield* view.rewritten(changes);
     return { argumentsJson: whole.subarray(begin.length, -1).toString() };
@@ -178,7 +198,7 @@ export class RunGuardrails {
       bounded(),
     );
     const { blockedBy, changes } = yield* this.#judgeAll(view);
-    if (blockedBy !== null) return `The result is withheld: ${messageOf(blockedBy)}`;
+    if (blockedBy !== null) return blockedResult(blockedBy);
     if (changes.length === 0) return content;
     const { whole } = yield* view.rewritten(changes);
     return (JSON.parse(whole.toString()) as { result: string }).result;
@@ -267,13 +287,26 @@ export class RunGuardrails {
   }
 
   #note(on: GuardedText, matches: readonly CheckMatch[], durationMs: number): void {
-    for (const guardrail of this.#options.guardrails)
-      if (guardrail.on.includes(on)) this.#resultOf(guardrail, on).durationMs += durationMs;
+    const { guardrails, outside } = this.#options;
+    for (const guardrail of guardrails)
+      if (guardrail.on.includes(on) && !outside.some((each) => each.guardrail === guardrail))
+        this.#resultOf(guardrail, on).durationMs += durationMs;
     for (const { guardrail, type } of matches) {
       const result = this.#resultOf(guardrail, on);
       result.types[type] = (result.types[type] ?? 0) + 1;
       this.#noteOutcome(guardrail, on, outcomes[guardrail.action]);
     }
+  }
+
+  #noteOutside({ guardrail, on, matches, durationMs, costPico, outcome }: OutsideNote): void {
+    const result = this.#resultOf(guardrail, on);
+    result.durationMs += durationMs;
+    result.costPico += costPico;
+    for (const match of matches) {
+      result.types[match.type] = (result.types[match.type] ?? 0) + 1;
+      this.#noteOutcome(guardrail, on, outcomes[match.guardrail.action]);
+    }
+    if (outcome !== null) this.#noteOutcome(guardrail, on, outcome);
   }
 
   /** Reports the first outcome of its kind in the run. */
@@ -311,12 +344,13 @@ export class RunGuardrails {
       const guardrail = this.#guardrailAgainst(place);
       if (guardrail === null) continue;
       this.#noteOutcome(guardrail, place.kind, 'blocked');
-      this.#refuse(guardrail, param ?? place.param);
+      this.refuse(guardrail, param ?? place.param);
       return;
     }
   }
 
-  #refuse(guardrail: Guardrail, param: string): void {
+  /** Refuses the request, unless it is refused already. */
+  refuse(guardrail: Guardrail, param: string): void {
     this.#refusal ??= new AppError('content_blocked', messageOf(guardrail), {
       param: param === '' ? undefined : param,
       headers: { [guardrailHeader]: guardrail.name },
