@@ -356,24 +356,6 @@ it('sends no batch of a tenant with guardrails', async () => {
   expect(provider.received).toEqual([]);
 });
 
-it('refuses runs with a check that cannot be applied, unless its guardrail is open', async () => {
-  const webhook = { url: 'https://guard.example.com', auth: { type: 'none' as const }, params: {} };
-  const check = { type: 'webhook' as const, ...webhook };
-  const closed = guardedUser(harness, { check });
-  const body = apis['chat']?.body('Hi.') ?? {};
-  const refused = await ask('chat', body, closed);
-  expect([refused.status, await refused.json()]).toMatchObject([
-    503,
-    { error: { code: 'guardrail_unavailable' } },
-  ]);
-  expect(provider.received).toEqual([]);
-  provider.answer(whole(chatAnswer));
-  const open = guardedUser(harness, { check, on_error: 'open' });
-  expect((await ask('chat', body, open)).status).toBe(200);
-  const [run] = await harness.endedRuns('tenant_id = $1', [open.tenantId]);
-  expect(run).toMatchObject({ guardrails: [{ name: 'webhook', on: 'user', outcome: 'error', types: {} }] });
-});
-
 it('blocks before it masks, then replaces the longer of overlapping matches', async () => {
   const overlapping = (name: string, regex: string) => ({
     check: { type: 'patterns' as const, patterns: [{ name, regex, case_sensitive: true }], words: [] },

@@ -1,3 +1,6 @@
+import { Egress } from '@gatehouse/egress/egress';
+import { Guard } from '@gatehouse/egress/guard';
+import { observeEgress } from '@gatehouse/egress/metrics';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import { GuardrailCompiler } from '@gatehouse/guardrails/guardrail-compiler';
 import type { Pool } from '@gatehouse/pg/pool';
@@ -5,6 +8,7 @@ import type { Shell } from '@gatehouse/shell/shell';
 import type { ChatConfig } from '../config.ts';
 import type { Instance } from '../recording/instance-job.ts';
 import { Guardrails } from '../guardrails/guardrails.ts';
+import { OutsideChecks } from '../guardrails/outside/outside-checks.ts';
 import type { Alerts } from '../alerts/alerts-job.ts';
 import type { Peers } from '../shared/peers.ts';
 import { SignatureOriginStore } from '../reasoning/signature-origin-store.ts';
@@ -59,14 +63,17 @@ export function createCompletions(shell: Shell, options: CompletionsOptions) {
   // The longest delay of the stop by contents waiting for the database.
   const drainMs = Math.min(drainTimeoutMs, 5_000);
   const contents = new ContentQueue({ pool: system, keyRing, log, registry, drainMs });
-  const { providers, responses, settings, answers } = options.turns;
+  const { providers, responses, settings, catalogue, answers, limiter, pricing } = options.turns;
   const stages = turnStages({
-    ...{ answers, providers, responses, signatures, thoughts, recall, remember, tools, contents, log },
+    ...{ providers, responses, signatures, thoughts, recall, remember, tools, contents, log },
+    ...{ catalogue, answers, limiter, pricing },
   });
   const { alerts } = options;
   const compiler = new GuardrailCompiler();
+  const egress = new Egress({ guard: new Guard(options.config.EGRESS_ALLOW) });
+  observeEgress(registry, { guardrails: egress });
   const guardrails = new Guardrails({
-    ...{ registry, log, compiler },
+    ...{ registry, log, compiler, keyRing, outside: new OutsideChecks(egress) },
     onBlocked: ({ tenantId, selected: { agent } }, { guardrail, on }) =>
       alerts.guardrailBlocked({ tenantId, agentId: agent?.id ?? null, guardrail, on }),
     onFailing: ({ tenantId }, guardrail) => alerts.guardrailFailing({ tenantId, guardrail }),
@@ -82,6 +89,7 @@ export function createCompletions(shell: Shell, options: CompletionsOptions) {
     rpcs: { complete: complete({ ...turns, completions, signer }), embed: embed({ ...turns, signer }) },
     parts: [
       compiler,
+      { stop: () => egress.stop() },
       contents,
       ...cleanUp(log, system, [expiredCompletions]),
       expiringRows({ pool: system, log, table: 'chat.thoughts', most: mostReasoningOfTenant }),

@@ -1,11 +1,13 @@
+import { isBuiltIn, type CheckView, type NewCheck } from '@gatehouse/contract/guardrail-checks';
+import { guardedTexts, type GuardedText } from '@gatehouse/contract/guardrail-rules';
+import { Exceptions } from '@gatehouse/guardrails/exceptions';
 import type { GuardrailCompiler } from '@gatehouse/guardrails/guardrail-compiler';
 import { minuteMs } from '@gatehouse/kit/bounds';
 import type { Logger } from '@gatehouse/kit/log';
 import { counter, type Registry } from '@gatehouse/kit/metrics';
-import { isBuiltIn } from '@gatehouse/contract/guardrail-checks';
-import { guardedTexts } from '@gatehouse/contract/guardrail-rules';
-import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
 import type { SelectedRun } from '@gatehouse/kit/selection-index';
+import { openGuardrailSecrets } from '@gatehouse/secrets/guardrail-secrets';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { compiledWithinMs } from '../bounds.ts';
 import { Throttle } from '../shared/throttle.ts';
 import {
@@ -14,6 +16,8 @@ import {
   type Guardrail,
   type GuardrailIndex,
 } from '../policies/guardrail.ts';
+import type { OutsideChecks } from './outside/outside-checks.ts';
+import type { OutsideGuardrail } from './outside/outside-guardrails.ts';
 import { RunGuardrails, type Finding } from './run-guardrails.ts';
 import { kindChecks, type CheckedGuardrail, type CheckFailure, type KindChecks } from './text-checks.ts';
 
@@ -29,6 +33,8 @@ export interface GuardrailsOptions {
   registry: Registry;
   log: Logger;
   compiler: Pick<GuardrailCompiler, 'compiled'>;
+  outside: Pick<OutsideChecks, 'checkOf'>;
+  keyRing: KeyRing;
   /** A guardrail has blocked a text of a run. */
   onBlocked: (run: GuardedRun, finding: Finding) => void;
   /** The check of a guardrail can't be made, or failed. */
@@ -37,22 +43,17 @@ export interface GuardrailsOptions {
 
 /** Makes the guardrails of runs, and counts what they find. */
 export class Guardrails {
-  readonly #onBlocked: GuardrailsOptions['onBlocked'];
-  readonly #onFailing: GuardrailsOptions['onFailing'];
-  readonly #compiler: Pick<GuardrailCompiler, 'compiled'>;
-  readonly #log: Logger;
+  readonly #options: GuardrailsOptions;
+  readonly #outside = new WeakMap<Guardrail, OutsideGuardrail>();
   readonly #logged = new Throttle(minuteMs);
   readonly #findings;
 
-  constructor({ registry, log, compiler, onBlocked, onFailing }: GuardrailsOptions) {
-    this.#log = log;
-    this.#compiler = compiler;
-    this.#onBlocked = onBlocked;
-    this.#onFailing = onFailing;
+  constructor(options: GuardrailsOptions) {
+    this.#options = options;
     this.#findings = counter(
-      registry,
+      options.registry,
       'gatehouse_guardrail_findings_total',
-      'Texts in which guardrails found something, by the type of check, the kind of text and what became of it',
+      'Texts in which guardrails found something, or could not look, by the type of check, the kind of text and what became of it',
       ['check', 'on', 'outcome'],
     );
   }
@@ -82,42 +83,32 @@ export class Guardrails {
   ): Promise<RunGuardrails | null> {
     const guardrails = index.matching(run.selected, run.models);
     if (guardrails.length === 0) return null;
-    const unmade = guardrails.filter((each) => !isBuiltIn(each.check));
-    for (const each of unmade) this.#onFailing(run, each);
-    const closed = unmade.find((each) => each.onError === 'closed');
-    if (closed !== undefined) throw guardrailUnavailable(closed);
-    const compiled = await Promise.all(guardrails.map((each) => this.#compiled(each, run, signal)));
-    const applied = compiled.filter((each) => each !== null);
+    const made = await Promise.all(guardrails.map((each) => this.#made(each, run, signal)));
+    const known = made.filter((each) => each !== null);
+    const outside = known.filter(isOutside);
+    const compiled = known.filter((each): each is CheckedGuardrail => !isOutside(each));
+    const asking = new Set(outside.map(({ guardrail }) => guardrail));
     const checks = new Map<GuardedText, KindChecks>();
     for (const place of guardedTexts) {
-      if (!guardrails.some(({ on }) => on.includes(place))) continue;
-      checks.set(place, kindChecks(applied.filter(({ guardrail }) => guardrail.on.includes(place))));
+      const scanning = guardrails.filter((each) => !asking.has(each) && each.on.includes(place));
+      if (scanning.length === 0) continue;
+      checks.set(place, kindChecks(compiled.filter(({ guardrail }) => guardrail.on.includes(place))));
     }
     return new RunGuardrails({
-      ...{ guardrails, applied: new Set(applied.map(({ guardrail }) => guardrail)), checks, outside: [] },
+      ...{ guardrails, applied: new Set(known.map(({ guardrail }) => guardrail)), checks, outside },
       onFailure: (failure) => this.#fail(run, failure),
       onFinding: (finding) => this.#count(run, finding),
     });
   }
 
-  /**
-   * Null for one of another kind of check, and for an open one without a compiled check. Those of the owner are compiled
-   * once for all tenants.
-   */
-  async #compiled(
+  /** Null for an open one without a check. */
+  async #made(
     guardrail: Guardrail,
     run: GuardedRun,
     signal: AbortSignal,
-  ): Promise<CheckedGuardrail | null> {
-    const { id, version, check, except, hold, isOwner } = guardrail;
-    if (!isBuiltIn(check)) return null;
-    const stored = { id, version: String(version), check, except, hold };
+  ): Promise<CheckedGuardrail | OutsideGuardrail | null> {
     try {
-      const wait = { deadlineMs: compiledWithinMs, signal };
-      return {
-        guardrail,
-        check: await this.#compiler.compiled(isOwner ? 'owner' : run.tenantId, stored, wait),
-      };
+      return await this.checkOf(run.tenantId, guardrail, signal);
     } catch (cause) {
       signal.throwIfAborted();
       this.#fail(run, { guardrail, cause });
@@ -126,19 +117,62 @@ export class Guardrails {
     }
   }
 
+  /** The check of a stored guardrail; those of the owner are compiled once for all tenants. Throws if it can't be made. */
+  async checkOf(
+    tenantId: string,
+    guardrail: Guardrail,
+    signal: AbortSignal,
+  ): Promise<CheckedGuardrail | OutsideGuardrail> {
+    const { id, version, check, except, hold, isOwner } = guardrail;
+    if (isBuiltIn(check)) {
+      const stored = { id, version: String(version), check, except, hold };
+      const wait = { deadlineMs: compiledWithinMs, signal };
+      const { compiler } = this.#options;
+      return { guardrail, check: await compiler.compiled(isOwner ? 'owner' : tenantId, stored, wait) };
+    }
+    const known = this.#outside.get(guardrail);
+    if (known !== undefined) return known;
+    const made = this.outsideOf(guardrail, this.#withSecrets(guardrail, check));
+    this.#outside.set(guardrail, made);
+    return made;
+  }
+
+  /** A guardrail with a check by a model or a server, and its credentials. */
+  outsideOf(guardrail: Guardrail, check: NewCheck): OutsideGuardrail {
+    const { id, version, except } = guardrail;
+    const asking = this.#options.outside.checkOf(check, `${id} ${version}`);
+    if (asking === null) throw new Error('the check is one of the gateway');
+    return { guardrail, check: asking, exceptions: new Exceptions(except) };
+  }
+
+  #withSecrets({ id, secrets }: Guardrail, check: CheckView): NewCheck {
+    if (check.type !== 'presidio' && check.type !== 'webhook') return check;
+    const auth =
+      secrets === null
+        ? ({ type: 'none' } as const)
+        : openGuardrailSecrets(this.#options.keyRing, { id }, secrets);
+    if (auth.type === 'headers') return { ...check, auth: { ...auth, headers: { ...auth.headers } } };
+    return { ...check, auth };
+  }
+
   /** Logs a failure once a minute and guardrail, without the message of its error: it may have a part of a text. */
   #fail(run: GuardedRun, { guardrail, cause }: CheckFailure): void {
     const { id, name } = guardrail;
-    this.#onFailing(run, guardrail);
+    this.#options.onFailing(run, guardrail);
     if (!this.#logged.passes(id)) return;
     const { name: error, stack = '' } = cause instanceof Error ? cause : new Error();
     const frames = stack.split('\n').filter((line) => /^ +at /.test(line));
-    this.#log.error({ guardrail_id: id, guardrail: name, error, frames }, 'the check of a guardrail failed');
+    const entry = { guardrail_id: id, guardrail: name, error, frames };
+    this.#options.log.error(entry, 'the check of a guardrail failed');
   }
 
   #count(run: GuardedRun, finding: Finding): void {
     const { guardrail, on, outcome } = finding;
     this.#findings.inc({ check: guardrail.check.type, on, outcome });
-    if (outcome === 'blocked') this.#onBlocked(run, finding);
+    if (outcome === 'blocked') this.#options.onBlocked(run, finding);
   }
+}
+
+function isOutside(made: CheckedGuardrail | OutsideGuardrail): made is OutsideGuardrail {
+  return 'exceptions' in made;
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { KeyRing } from '@gatehouse/secrets/key-ring';
 import { dialects } from '@gatehouse/dialects/dialects';
 import type { GuardrailDefinition } from '@gatehouse/contract/guardrails';
 import { compileRules } from '@gatehouse/guardrails/compile-rules';
@@ -33,7 +34,14 @@ function guardrailsWith(
   compiled: Compiled,
   { log = createLogger('test', 'silent'), onFailing = () => undefined }: Partial<GuardrailsOptions> = {},
 ): Guardrails {
-  const options = { registry: new Registry(), log, onBlocked: () => undefined, onFailing };
+  const options = {
+    registry: new Registry(),
+    log,
+    onBlocked: () => undefined,
+    onFailing,
+    outside: { checkOf: () => null },
+    keyRing: KeyRing.parse(`test:${Buffer.alloc(32).toString('base64')}`),
+  };
   return new Guardrails({ ...options, compiler: { compiled } });
 }
 

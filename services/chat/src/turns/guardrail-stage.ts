@@ -5,34 +5,33 @@ import { dialects } from '@gatehouse/dialects/dialects';
 import { sampleOf } from '@gatehouse/dialects/usage/token-estimate';
 import type { TurnTools } from '../tools/tool-loop.ts';
 import type { ToolDefinitions } from '../tools/tool-set.ts';
-import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import type { Logger } from '@gatehouse/kit/log';
 import { maxHeldBytes } from '../bounds.ts';
 import { AnswerBlocked } from '../providers/provider-failure.ts';
 import { AnswerGuard } from './answer-guard.ts';
+import { askedArguments, askedResult, checkOutside, type OutsideDependencies } from './outside-texts.ts';
 import type { StartedTurn, TurnContext, TurnStage } from './turn-stage.ts';
 
-export interface GuardrailDependencies {
-  answers: AnswerBudget;
+export interface GuardrailDependencies extends OutsideDependencies {
   log: Logger;
 }
 
 /**
  * Refuses requests blocked by guardrails, and checks the additions of an agent to the others: its prompt, its parameters, its
- * tools, their arguments and results. The reader of a request has checked the texts of its client. Answers are checked before
- * any other stage has a part in them.
+ * tools, their arguments and results. The reader of a request has checked the texts of its client. Checks outside are asked
+ * once there is a run to pay them. Answers are checked before any other stage has a part in them.
  */
-export function guardrailStage({ answers, log }: GuardrailDependencies): TurnStage {
+export function guardrailStage(dependencies: GuardrailDependencies): TurnStage {
   return {
     admitted: (turn) => (turn.guardrails === null ? undefined : checkAdditions(turn, turn.guardrails)),
-    request({ guardrails, run }) {
+    request(turn, input) {
       // Nothing of an answer is shown before it is checked.
-      if (guardrails?.checksAnswers === true) run.showAs(() => '');
-      return undefined;
+      if (turn.guardrails?.checksAnswers === true) turn.run.showAs(() => '');
+      return checkOutside(dependencies, turn, input);
     },
     answer(turn) {
       if (turn.guardrails?.checksAnswers !== true || turn.request.operation !== 'chat') return null;
-      const guard = guardOf(turn, turn.guardrails, { answers, log });
+      const guard = guardOf(turn, turn.guardrails, dependencies);
       turn.answerGuard = guard;
       turn.run.showAs(() => guard.beginning);
       return { filter: guard };
@@ -88,7 +87,7 @@ export async function checkAdditions(turn: TurnContext, guardrails: RunGuardrail
     turn.tools = {
       ...tools,
       definitions: definitions === text ? tools.definitions : definedBy(definitions),
-      call: guardedCall(tools.call, guardrails, inTurn),
+      call: guardedCall(tools.call, guardrails, { inTurn, tenantId: actor.tenantId }),
     };
   }
   guardrails.assertPassed();
@@ -98,14 +97,20 @@ export async function checkAdditions(turn: TurnContext, guardrails: RunGuardrail
  * A blocked call, or a blocked result, is answered with a sentence for the model. All calls of the turn share `inTurn`: many
  * at once do not hold the event loop.
  */
-function guardedCall(call: TurnTools['call'], guardrails: RunGuardrails, inTurn: InTurn): TurnTools['call'] {
+function guardedCall(
+  call: TurnTools['call'],
+  guardrails: RunGuardrails,
+  { inTurn, tenantId }: { inTurn: InTurn; tenantId: string },
+): TurnTools['call'] {
   return async (tool, argumentsJson, signal) => {
     const passed = await runSteps(guardrails.argumentsPassed(argumentsJson), inTurn);
-    if ('blocked' in passed)
-      return { content: passed.blocked, outcome: 'content_blocked', argumentsJson: '{}' };
-    const { content, outcome } = await call(tool, passed.argumentsJson, signal);
+    const askedCall = 'blocked' in passed ? passed : await askedArguments(guardrails, passed, tenantId);
+    if ('blocked' in askedCall)
+      return { content: askedCall.blocked, outcome: 'content_blocked', argumentsJson: '{}' };
+    const { content, outcome } = await call(tool, askedCall.argumentsJson, signal);
     const checked = await runSteps(guardrails.resultPassed(content), inTurn);
-    return { content: checked, outcome, argumentsJson: passed.argumentsJson };
+    const passedResult = await askedResult(guardrails, checked, tenantId);
+    return { content: passedResult, outcome, argumentsJson: askedCall.argumentsJson };
   };
 }
 

@@ -174,6 +174,8 @@ function createRun(
   const { actor, target, client, admission, arrivedAt, channel, sessionId, tools } = turn;
   const { tenantId, apiKeyId, userId, requestId } = actor;
   const { previewChars } = turn.settings;
+  // The record of the start has no text still to be checked outside.
+  const isChecked = (turn.guardrails?.outside ?? null) === null;
   const trace = telemetry.within(actor.trace);
   return new ActiveRun({
     identity: {
@@ -194,7 +196,7 @@ function createRun(
       requestModel: facts.model,
       streamed: facts.stream,
       ownKey: target.ownKeys !== null,
-      inputPreview: previewChars === 0 ? null : facts.inputPreview(previewChars),
+      inputPreview: previewChars === 0 || !isChecked ? null : facts.inputPreview(previewChars),
       recall: turn.recall,
       charges: admission.reservation.charges,
     },
