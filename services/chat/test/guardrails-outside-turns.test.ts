@@ -51,10 +51,16 @@ const ask = (body: Fields, principal: As): Promise<Response> =>
   harness.post('/v1/chat/completions', body, { principal });
 
 describe('an agent', () => {
-  it('has its prompt, its tools and its passages checked with the request, in one call', async () => {
+  it('has its prompt, its parameters, its tools and its passages checked with the request, in one call', async () => {
     const memory = { enabled: true, recallLimit: 3, write: true, analyser: 'simple', minScore: 0.4 };
     const tools = { maxIterations: 2 };
-    harness.agents.set('worker', makeAgent({ key: 'worker', systemPrompt: 'Serve Ada.', memory, tools }));
+    harness.agents.set(
+      'worker',
+      makeAgent({
+        ...{ key: 'worker', systemPrompt: 'Serve Ada.', memory, tools },
+        parametersJson: '{"temperature":0.25,"stop":["End, Ada"]}',
+      }),
+    );
     const orders = { name: 'orders__lookup', description: 'Of Ada.', schemaJson: '{"type":"object"}' };
     harness.toolLists.tools = [
       {
@@ -73,7 +79,14 @@ describe('an agent', () => {
     expect((await ask(body, principal)).status).toBe(200);
     expect(guard.received).toHaveLength(1);
     expect(textsAt(0)).toEqual(expect.arrayContaining(['I am Ada.', 'Serve Ada.', 'Of Ada.']));
-    for (const text of ['I am [NAME].', 'Serve [NAME].', 'Of [NAME].', '[NAME] was here.'])
+    for (const text of [
+      'I am [NAME].',
+      'Serve [NAME].',
+      'Of [NAME].',
+      '[NAME] was here.',
+      'End, [NAME]',
+      '"temperature":0.25',
+    ])
       expect(received()).toContain(text);
     expect(received()).not.toContain('Ada');
     await eventually(() => expect(harness.memory.turns.at(-1)?.input).toBe('I am [NAME].'));

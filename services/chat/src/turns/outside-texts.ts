@@ -1,5 +1,6 @@
 import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import { AppError } from '@gatehouse/kit/errors';
+import { dialects } from '@gatehouse/dialects/dialects';
 import { sampleOf } from '@gatehouse/dialects/usage/token-estimate';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
@@ -31,7 +32,7 @@ export interface OutsideDependencies {
 
 /**
  * Asks the checks outside about everything read by the model of a turn: the request of the client, and the prompt,
- * the tools and the passages of the agent. Throws `content_blocked` and `guardrail_unavailable`.
+ * the parameters, the tools and the passages of the agent. Throws `content_blocked` and `guardrail_unavailable`.
  */
 export function checkOutside(
   dependencies: OutsideDependencies,
@@ -91,13 +92,22 @@ async function partsOf(
   const body = input.text ?? input.sent;
   const request = await documentTexts(body, { rules, tenantId }, (changed) => reread(turn, input, changed));
   const parts = [withSent(request, turn, input)];
-  const { systemPrompt, reference } = target;
+  const { systemPrompt, reference, defaults } = target;
   if (systemPrompt !== null && outside.checks('system'))
     parts.push(
       plainText({ kind: 'system', value: systemPrompt, isOlder: false }, agentParam, (text) => {
         turn.target = { ...turn.target, systemPrompt: text };
       }),
     );
+  if (Object.keys(defaults).length > 0) {
+    // Parameters have the names of chat completions in each API.
+    const place = { rules: dialects.chat.texts.request, tenantId, param: agentParam };
+    parts.push(
+      await documentTexts(Buffer.from(JSON.stringify(defaults)), place, (changed) => {
+        turn.target = { ...turn.target, defaults: JSON.parse(changed.toString()) as typeof defaults };
+      }),
+    );
+  }
   if (reference !== null && outside.checks('user'))
     parts.push(
       plainText({ kind: 'user', value: reference.content, isOlder: true }, agentParam, (content) => {
