@@ -27,11 +27,13 @@ describe('scopes', () => {
     }
   });
 
-  it('can be given by keys that have them, and that of SCIM by keys that change users', () => {
+  it('can be given by keys that have them, that of SCIM by keys that change users, and calls by keys of servers', () => {
+    const wider: Partial<Record<Scope, Scope>> = { 'scim.write': 'users.write', 'tools.call': 'mcp.write' };
     for (const given of scopes) {
       const giving = scopes.filter((scope) => mayGiveScope([scope], given));
       const granting = scopes.filter((scope) => grants([scope], given));
-      expect(giving).toEqual(given === 'scim.write' ? ['users.write', 'scim.write'] : granting);
+      const expected = scopes.filter((scope) => granting.includes(scope) || scope === wider[given]);
+      expect(giving).toEqual(expected);
     }
   });
 
@@ -49,6 +51,7 @@ describe('scopes', () => {
         'memory.read',
         'memory.write',
         'runs.write',
+        'tools.call',
       ].sort(),
     );
     for (const role of roles) expect(scopes).toEqual(expect.arrayContaining([...scopesOf(role)]));

@@ -19,6 +19,7 @@ export const scopes = [
   'transfers.write',
   'users.write',
   'runs.write',
+  'tools.call',
   'scim.write',
 ] as const;
 export type Scope = (typeof scopes)[number];
@@ -34,6 +35,7 @@ const roleScopes: Record<Role, readonly Scope[]> = {
     'analytics.read',
     'cookies.write',
     'runs.write',
+    'tools.call',
   ],
 };
 
@@ -50,9 +52,16 @@ export function scopesOf(role: Role): readonly Scope[] {
   return roleScopes[role].filter((scope) => !namedScopes.has(scope));
 }
 
-/** Whether a key with the granted scopes can give a new key a scope: `users.write` includes the changes by `scim.write`. */
+/**
+ * Scopes a key may also give by another one: `users.write` includes the changes by `scim.write`, and `mcp.write`
+ * decides which tools `tools.call` reaches.
+ */
+const givenBy: Partial<Record<Scope, Scope>> = { 'scim.write': 'users.write', 'tools.call': 'mcp.write' };
+
+/** Whether a key with the granted scopes can give another key a scope. */
 export function mayGiveScope(granted: readonly Scope[], scope: Scope): boolean {
-  return grants(granted, scope) || (scope === 'scim.write' && grants(granted, 'users.write'));
+  const wider = givenBy[scope];
+  return grants(granted, scope) || (wider !== undefined && grants(granted, wider));
 }
 
 /** Whether the granted scopes include the wanted one. A `.write` scope includes `.read`. */
