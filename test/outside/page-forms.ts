@@ -113,6 +113,7 @@ try {
     credentials: { app_secret: 'app-secret-of-forms', oa_secret: 'oa-secret-of-forms' },
   });
   await make('/v1/webhooks/endpoints', { name: `Forms ${stamp}`, agent_id: agent });
+  await make('/v1/api-keys', { name: `Forms ${stamp}`, role: 'user' });
   const policy = await make('/v1/policies', { name: `forms-${stamp}`, per: 'user' });
   await make('/v1/guardrails', {
     ...{ name: `forms-${stamp}`, action: 'mask' },
@@ -125,6 +126,7 @@ try {
     holdsNothing(
       await lookAtForms(page, [
         ['key', '/app/keys', 'Create a key'],
+        ['key-edited', '/app/keys', `Edit Forms ${stamp}`],
         ['provider-key', '/app/provider-keys', 'Add a key'],
         ['endpoint', '/app/webhooks', 'Create an endpoint'],
         ['endpoint-edited', '/app/webhooks', `Edit Forms ${stamp}`],

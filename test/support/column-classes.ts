@@ -48,7 +48,7 @@ const tenant: Record<string, Table> = {
     personal: 'name user_id iss sub',
     neutral: `id tenant_id key_id secret_sha256 previous_secret_sha256 previous_valid_until role scopes limits budget
       created_by created_at last_used_at expires_at revoked_at expiry_alert_for confirmed_by confirmed_secret_sha256
-      is_own secret_used replaced_sha256`,
+      is_own secret_used replaced_sha256 toolsets client_settings`,
   },
   audit_log: {
     personal: 'actor_user_id client_ip before after',

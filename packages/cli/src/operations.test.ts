@@ -63,7 +63,7 @@ it('parameters are those of the path or of the query', () => {
 
 it('sets and defaults are those of the contract', () => {
   expect(named('agents.create')?.sets).toEqual(['tools.mcp_servers', 'tools.builtin', 'tools.web_hosts']);
-  expect(named('api-keys.create')?.sets).toEqual(['scopes']);
+  expect(named('api-keys.create')?.sets).toEqual(['scopes', 'toolsets']);
   const [timezone] = named('usage.summary')?.queryParameters.filter(({ name }) => name === 'timezone') ?? [];
   expect(timezone?.default).toBe('UTC');
 });

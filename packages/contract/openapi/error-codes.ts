@@ -173,7 +173,7 @@ const when: Record<ErrorCode, When> = {
   user_mismatch: either(
     takesActingUser,
     isAdminRoute,
-    at('api-keys.create', 'api-keys.rotate', 'provider-keys.create'),
+    at('api-keys.create', 'api-keys.patch', 'api-keys.rotate', 'provider-keys.create'),
   ),
   user_unknown: either(runs, at('webhooks.llm')),
   caller_not_allowed: never,
@@ -194,6 +194,7 @@ const when: Record<ErrorCode, When> = {
   agent_key_taken: at('agents.create', 'agents.patch', 'transfers.create'),
   idempotency_in_progress: takesIdempotencyKey,
   idempotency_key_reused: either(takesIdempotencyKey, at('webhooks.llm')),
+  key_managed_by_login: at('api-keys.patch'),
   key_revoked: at('api-keys.rotate', 'me.api-keys.create', 'me.api-keys.rotate'),
   last_owner_key: at('owner.api-keys.revoke'),
   lease_superseded: never,

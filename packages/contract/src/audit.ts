@@ -13,6 +13,7 @@ export const auditActions = [
   'agent.updated',
   'agent.deleted',
   'api_key.created',
+  'api_key.updated',
   'api_key.rotated',
   'api_key.revoked',
   'budget.threshold_reached',

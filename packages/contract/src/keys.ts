@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listOf, page, setOf, storableText, timestamp, usd, userId, utcTime, uuid } from './fields.ts';
+import { listOf, page, setOf, slug, storableText, timestamp, usd, userId, utcTime, uuid } from './fields.ts';
 import { roles, scopes } from './scopes.ts';
 import { created, ok, pageExample, pick, routesWith, scope, type Route } from './route.ts';
 
@@ -19,6 +19,13 @@ export type Limits = z.output<typeof limits>;
 export const budget = z.strictObject({ usd, period: z.enum(['month', 'day']) });
 export type Budget = z.output<typeof budget>;
 
+/** The most toolsets named by a key: services pass the names on in a header. */
+export const maxToolsetsOfKey = 50;
+
+const toolsetsText = 'Names of the toolsets that it may use; `null`: all with the visibility `tenant`';
+const settingsText = 'Name of the settings that its client gets';
+const toolsets = setOf(z.string()).nullable().describe(toolsetsText);
+
 export const apiKey = z.strictObject({
   id: uuid,
   name: z.string(),
@@ -36,6 +43,10 @@ export const apiKey = z.strictObject({
     .describe('Noted once an hour at most, so up to an hour older than the last use'),
   expires_at: utcTime.nullable(),
   revoked_at: utcTime.nullable(),
+  toolsets,
+  client_settings: z.string().nullable().describe(settingsText),
+  resource: z.string().nullable().describe('The address that it opens alone; `null`: all'),
+  client: z.string().nullable().describe('The program that it was issued to by OAuth'),
 });
 export type ApiKey = z.output<typeof apiKey>;
 
@@ -55,14 +66,32 @@ const newKey = {
   expires_at: timestamp.nullable().optional(),
 };
 
+/** Rights of a key beside its role, scopes and user, as a client gives them. */
+const givenToolsets = setOf(slug).max(maxToolsetsOfKey).nullable();
+const givenRights = {
+  toolsets: givenToolsets.optional().describe(`${toolsetsText}. Default: those of the key that creates it`),
+  client_settings: slug.nullable().optional().describe(settingsText),
+};
+
 export const createApiKey = z.strictObject({
   ...newKey,
   role: z.enum(['admin', 'user']),
   user_id: userId.nullable().optional().describe('Binds the key to this end user'),
   limits: limits.nullable().optional(),
   budget: budget.nullable().optional(),
+  ...givenRights,
 });
 export type CreateApiKey = z.output<typeof createApiKey>;
+
+export const patchApiKey = z
+  .strictObject({
+    name: newKey.name,
+    scopes: setOf(z.enum(scopes)).max(scopes.length),
+    toolsets: givenToolsets,
+    client_settings: slug.nullable(),
+  })
+  .partial();
+export type PatchApiKey = z.output<typeof patchApiKey>;
 
 /** How long a replaced secret still works. */
 export const overlapSeconds = z.int().min(0).max(86_400);
@@ -101,6 +130,8 @@ export const whoami = z.strictObject({
   role: z.enum(roles),
   scopes: setOf(z.enum(scopes)),
   user_id: z.string().nullable(),
+  toolsets,
+  resource: apiKey.shape.resource,
 });
 
 /** Has the form of a key, but is not valid. */
@@ -121,6 +152,10 @@ export const apiKeyExample: ApiKey = {
   last_used_at: null,
   expires_at: null,
   revoked_at: null,
+  toolsets: null,
+  client_settings: null,
+  resource: null,
+  client: null,
 };
 
 const paramsExample = { id: apiKeyExample.id };
@@ -142,6 +177,8 @@ export const routes: readonly Route[] = [
           role: 'user',
           scopes: ['chat', 'agents.read', 'memory.read', 'memory.write', 'analytics.read', 'cookies.write'],
           user_id: null,
+          toolsets: null,
+          resource: null,
         },
       },
     },
@@ -186,6 +223,21 @@ export const routes: readonly Route[] = [
     response: ok(apiKey),
     summary: 'Get an API key',
     examples: { key: { summary: 'A key', params: paramsExample, response: apiKeyExample } },
+  }),
+  route('api-keys.patch', 'PATCH /v1/api-keys/{id}', {
+    body: patchApiKey,
+    response: ok(apiKey),
+    summary: 'Change the name, the scopes or the toolsets of an API key',
+    description:
+      'Send only the members to change. A key gets no more rights than its role has and its changer could give to a new one. Takes effect within 5 seconds; sessions of the key, and the keys made with it, lose what it loses. A key of a login, and one made with another key, takes its rights from there: 409 `key_managed_by_login`.',
+    examples: {
+      scopes: {
+        summary: 'Call tools of two toolsets, and nothing else',
+        params: paramsExample,
+        body: { scopes: ['tools.call'], toolsets: ['support', 'docs'] },
+        response: { ...apiKeyExample, scopes: ['tools.call'], toolsets: ['support', 'docs'] },
+      },
+    },
   }),
   route('api-keys.revoke', 'POST /v1/api-keys/{id}/revoke', {
     body: z.strictObject({}),

@@ -26,6 +26,10 @@ export const ownerKeyExample = {
   last_used_at: null,
   expires_at: null,
   revoked_at: null,
+  toolsets: null,
+  client_settings: null,
+  resource: null,
+  client: null,
   tenant_id: null,
 };
 

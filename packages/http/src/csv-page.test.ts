@@ -55,11 +55,16 @@ const key = {
   last_used_at: null,
   expires_at: null,
   revoked_at: null,
+  toolsets: null,
+  client_settings: null,
+  resource: null,
+  client: null,
 };
 
 const keyColumns =
   'id,name,role,scopes,user_id,prefix,status,limits.requests_per_minute,limits.tokens_per_minute,' +
-  'limits.max_concurrent,budget.usd,budget.period,created_by,created_at,last_used_at,expires_at,revoked_at\r\n';
+  'limits.max_concurrent,budget.usd,budget.period,created_by,created_at,last_used_at,expires_at,revoked_at,' +
+  'toolsets,client_settings,resource,client\r\n';
 
 describe('a list', () => {
   it('is CSV for a client that prefers it, with a link to the next page', async () => {
@@ -68,7 +73,7 @@ describe('a list', () => {
     const response = await ask('/v1/api-keys?user_id=a%20%3E%22&limit=1&cursor=old');
     expect([response.status, await response.text()]).toEqual([
       200,
-      `${keyColumns}${key.id},'=SUM(A1),user,chat; agents.read,,gwk_x,active,60,,,,,"",2026-01-10T09:00:00.000Z,,,\r\n`,
+      `${keyColumns}${key.id},'=SUM(A1),user,chat; agents.read,,gwk_x,active,60,,,,,"",2026-01-10T09:00:00.000Z,,,,,,,\r\n`,
     ]);
     expect(Object.fromEntries(response.headers)).toMatchObject({
       'content-type': 'text/csv; charset=utf-8',

@@ -17,6 +17,8 @@ export interface Principal {
   sessionId?: string;
   /** Set for a key made by a person for themselves, or given to a program: `keyId` is the key it was made with. */
   isConfirmed?: true;
+  /** Names of the toolsets usable by the key. Absent: all with the visibility `tenant`. */
+  toolsets?: readonly string[];
   /** Set if the tenant has a directory of users: names of users were looked up there. */
   hasUsers?: true;
 }
@@ -26,6 +28,11 @@ export type TenantPrincipal = Principal & { tenantId: string; tenantSlug: string
 
 export function isTenantPrincipal(principal: Principal): principal is TenantPrincipal {
   return principal.tenantId !== null && principal.tenantSlug !== null;
+}
+
+/** Names of the toolsets usable by a caller; null for all with the visibility `tenant`. */
+export function toolsetsOf({ toolsets }: Pick<Principal, 'toolsets'>): string[] | null {
+  return toolsets === undefined ? null : [...toolsets];
 }
 
 /** Stands for the missing principal of a request without a key. It grants nothing. */

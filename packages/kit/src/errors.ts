@@ -61,6 +61,7 @@ const table = {
   agent_key_taken: [409, 6],
   idempotency_in_progress: [409, 10],
   idempotency_key_reused: [409, 6],
+  key_managed_by_login: [409, 9],
   key_revoked: [409, 9],
   last_owner_key: [409, 9],
   lease_superseded: [409, 9],

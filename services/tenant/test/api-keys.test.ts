@@ -301,6 +301,8 @@ describe('whoami', () => {
       role: 'user',
       scopes: ['chat'],
       user_id: 'ann',
+      toolsets: null,
+      resource: null,
     });
   });
 
@@ -314,6 +316,8 @@ describe('whoami', () => {
       role: 'owner',
       scopes: scopesOf('owner'),
       user_id: null,
+      toolsets: null,
+      resource: null,
     });
   });
 });

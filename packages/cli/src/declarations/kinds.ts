@@ -17,7 +17,6 @@ export interface Kind {
   options: readonly string[];
   /** Members of the answer to a creation, shown this once. */
   secrets: readonly string[];
-  canChange: boolean;
   canDelete: boolean;
   /** Whether `PUT` by the identity creates and changes a thing. There may be too many to list for a plan. */
   isPut: boolean;
@@ -25,7 +24,7 @@ export interface Kind {
 
 const plain = {
   ...{ hidden: [], inner: {}, once: [], options: [], secrets: [] },
-  ...{ canChange: true, canDelete: true, isPut: false },
+  ...{ canDelete: true, isPut: false },
 };
 
 export const kinds: readonly Kind[] = [
@@ -85,8 +84,8 @@ export const kinds: readonly Kind[] = [
     name: 'api_keys',
     path: '/v1/api-keys',
     identity: 'name',
+    once: ['role', 'user_id', 'limits', 'budget', 'expires_at'],
     secrets: ['key'],
-    canChange: false,
     canDelete: false,
   },
 ];

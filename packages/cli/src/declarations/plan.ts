@@ -112,7 +112,7 @@ function stepFor(
   const changed = [...new Set(differences.map(({ path }) => path[0] ?? ''))];
   const sent = options.sendSecrets ? kind.hidden.filter((name) => written[name] !== undefined) : [];
   if (changed.length === 0 && sent.length === 0) return undefined;
-  const fixed = kind.canChange ? changed.filter((name) => kind.once.includes(name)) : changed;
+  const fixed = changed.filter((name) => kind.once.includes(name));
   if (fixed.length > 0) {
     mistakes.push(
       `${placeText(place, fixed.slice(0, 1))}: ${kind.name}: ${shownName} differs in ${fixed.join(', ')}, and can't be changed: name another, or remove this one first.`,

@@ -16,6 +16,7 @@ import type {
   ApiKey,
   CreateApiKey,
   createOwnerApiKey,
+  PatchApiKey,
   ownerApiKey,
   ownerApiKeyWithText,
   whoami,
@@ -200,6 +201,7 @@ export interface Endpoints {
   'POST /v1/agents/{agentID}/kg/traverse': { body: z.input<typeof traverseGraph>; answer: Subgraph };
   'GET /v1/api-keys': { query: Query<Paged | 'user_id'>; answer: List<ApiKey> };
   'POST /v1/api-keys': { body: CreateApiKey; answer: ApiKey & { key: string } };
+  'PATCH /v1/api-keys/{id}': { body: PatchApiKey; answer: ApiKey };
   'POST /v1/api-keys/{id}/rotate': { body: { overlap_seconds: number }; answer: ApiKey & { key: string } };
   'POST /v1/api-keys/{id}/revoke': { body: object; answer: ApiKey };
   'GET /v1/provider-keys': { query: Query<Paged>; answer: List<ProviderKey> };

@@ -2,6 +2,8 @@ import type { ApiKey } from '@gatehouse/contract/keys';
 import { Creation } from '../parts/creation.tsx';
 import { amountTexts } from '../format/limits.ts';
 import { KeyButtons } from '../parts/key-buttons.tsx';
+import { FormButton } from '../parts/form-button.tsx';
+import { KeyForm } from '../parts/key-form.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
 import { NewKeyForm } from '../parts/new-key-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
@@ -60,7 +62,13 @@ function columnsOf(show: (key: string) => void, reload: () => void): Column<ApiK
     { header: 'Created', cell: ({ created_at: at }) => <Time at={at} /> },
     {
       header: 'Actions',
-      cell: (key) => <KeyButtons apiKey={key} path="/v1/api-keys" onRevoked={reload} onRotated={show} />,
+      cell: (key) => (
+        <KeyButtons apiKey={key} path="/v1/api-keys" onRevoked={reload} onRotated={show}>
+          <FormButton label="Edit" subject={key.name} onDone={reload}>
+            {(done) => <KeyForm apiKey={key} onDone={done} />}
+          </FormButton>
+        </KeyButtons>
+      ),
     },
   ];
 }

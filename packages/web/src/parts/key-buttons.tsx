@@ -1,4 +1,5 @@
 import type { ApiKey } from '@gatehouse/contract/keys';
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { ConfirmedButton } from './confirmed-button.tsx';
 import { OverlapChoice, type Overlap } from './overlap-choice.tsx';
@@ -9,14 +10,18 @@ interface KeyButtonsProps {
   onRevoked: () => void;
   /** Called with the new secret; absent for keys without rotation here. */
   onRotated?: ((key: string) => void) | undefined;
+  /** Further buttons, before these. */
+  children?: ComponentChildren;
 }
 
 /** Buttons to rotate and revoke a still valid key. */
-export function KeyButtons({ apiKey: { id, name, status }, path, onRevoked, onRotated }: KeyButtonsProps) {
+export function KeyButtons({ apiKey, path, onRevoked, onRotated, children }: KeyButtonsProps) {
+  const { id, name, status } = apiKey;
   const [overlap, setOverlap] = useState<Overlap>('3600');
   if (status === 'revoked' || status === 'expired') return null;
   return (
     <span class="actions">
+      {children}
       {onRotated === undefined || path === '/internal/v1/owner/api-keys' ? null : (
         <ConfirmedButton
           label="Rotate"

@@ -6,6 +6,8 @@ import { usePerson } from '../shell/session.tsx';
 import { ActionForm } from './action-form.tsx';
 import { Checks } from './checks.tsx';
 import { Choice, TextField } from './fields.tsx';
+import { keyRights, newKeyRights, type KeyRights } from './key-draft.ts';
+import { KeyRightsFields } from './key-form.tsx';
 import { rates, type Rate } from './tenant-limits.ts';
 import { RateFields } from './rate-fields.tsx';
 import { useFields } from './use-fields.ts';
@@ -14,7 +16,7 @@ const lives = { '': 'never', '7': 'in 7 days', '30': 'in 30 days', '90': 'in 90 
 const roles = { user: 'user', admin: 'admin' };
 const periods = { month: 'month', day: 'day' };
 
-interface KeyDraft extends Record<Rate, string> {
+interface NewKeyDraft extends Record<Rate, string>, KeyRights {
   name: string;
   role: keyof typeof roles;
   user_id: string;
@@ -28,8 +30,9 @@ interface KeyDraft extends Record<Rate, string> {
 /** Creates a key with no more rights than the person has. */
 export function NewKeyForm({ onCreated }: { onCreated: (key: string) => void }) {
   const person = usePerson();
-  const { values, set, field } = useFields<KeyDraft>({
+  const { values, set, field } = useFields<NewKeyDraft>({
     ...{ name: '', role: 'user', user_id: person.user_id ?? '', expires_at: '', budget: '', period: 'month' },
+    ...newKeyRights,
     ...{ requests_per_minute: '', tokens_per_minute: '', max_concurrent: '' },
     left: possibleScopes('admin').filter((scope) => !scopesOf('admin').includes(scope)),
   });
@@ -68,6 +71,7 @@ export function NewKeyForm({ onCreated }: { onCreated: (key: string) => void }) 
       />
       <Choice label="Budget per" {...field('period')} options={periods} />
       <RateFields field={field} hint="Empty: the limit of the tenant" />
+      <KeyRightsFields field={field} values={values} />
       <Checks
         legend="Scopes"
         options={offered.map((scope) => [scope, scope])}
@@ -79,7 +83,7 @@ export function NewKeyForm({ onCreated }: { onCreated: (key: string) => void }) 
   );
 }
 
-function bodyOf(draft: KeyDraft, scopes: Scope[]) {
+function bodyOf(draft: NewKeyDraft, scopes: Scope[]) {
   const { name, role, user_id, expires_at: life, budget, period } = draft;
   const limits: NonNullable<ApiKey['limits']> = {};
   for (const rate of Object.keys(rates) as Rate[]) {
@@ -88,6 +92,7 @@ function bodyOf(draft: KeyDraft, scopes: Scope[]) {
   }
   return {
     ...{ name, role, scopes, user_id: textOrNull(user_id) },
+    ...keyRights(draft),
     ...(life !== '' && { expires_at: daysFromNow(Number(life)) }),
     ...(budget !== '' && { budget: { usd: budget, period } }),
     ...(Object.keys(limits).length > 0 && { limits }),

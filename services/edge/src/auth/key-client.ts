@@ -67,6 +67,7 @@ function toChecked(key: AuthenticatedKey, subjects: readonly string[] | null): C
       userId: key.userId ?? null,
       ...(key.sessionId !== undefined && { sessionId: key.sessionId }),
       ...(key.confirmed === true && { isConfirmed: true }),
+      ...(key.toolsets !== undefined && { toolsets: key.toolsets.names }),
       ...(key.hasUsers === true && { hasUsers: true }),
     },
     tenantStatus: key.tenantId === '' ? 'active' : key.tenantStatus,

@@ -217,11 +217,11 @@ async function insertProgramKey(
 ): Promise<ProgramKey | null> {
   return db.first<ProgramKey>(
     `insert into tenant.api_keys (id, tenant_id, key_id, secret_sha256, name, role, scopes, user_id, expires_at,
-       created_by, confirmed_by, confirmed_secret_sha256)
+       created_by, confirmed_by, confirmed_secret_sha256, toolsets, client_settings)
      select $1::uuid, sessions.tenant_id, $2::text, $3::bytea,
        left(sessions.name || ' (program ' || $4::text || ')', 200), sessions.role, sessions.scopes,
        coalesce(known.user_id, sessions.user_id), ${endOf('sessions.key_secret_sha256', '$5::int')},
-       parent.id::text, parent.id, sessions.key_secret_sha256
+       parent.id::text, parent.id, sessions.key_secret_sha256, parent.toolsets, parent.client_settings
      from tenant.sessions join tenant.api_keys parent on parent.id = sessions.key_id
        left join lateral (
          select u.user_id from tenant.user_names n join tenant.users u on u.id = n.person_id

@@ -1,22 +1,29 @@
-import type { CreateApiKey, listApiKeys, rotateApiKey } from '@gatehouse/contract/keys';
+import type { CreateApiKey, listApiKeys, PatchApiKey, rotateApiKey } from '@gatehouse/contract/keys';
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { pageReply } from '@gatehouse/http/pagination';
 import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { newKeyText } from '@gatehouse/identity/key-text';
-import type { TenantPrincipal } from '@gatehouse/identity/principal';
+import { toolsetsOf, type TenantPrincipal } from '@gatehouse/identity/principal';
 import { nowMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { z } from 'zod';
-import { assertInFuture, assertMayGive, scopesForNewKey, type Power } from './key-rules.ts';
+import { assertInFuture, assertMayGive, patchedKey, scopesForNewKey, type Power } from './key-rules.ts';
 import { withoutNulls } from '../limits/stored-limits.ts';
 import type { UserNameStore } from '../shared/user-names-store.ts';
 import { newApiKey } from './api-key.ts';
-import { insertApiKey, replaceSecret, revokeApiKey, type ApiKeyStore } from './api-key-store.ts';
-import { keyCreated, keyRevoked, keyRotated, showApiKey } from './key-views.ts';
+import {
+  changeApiKey,
+  insertApiKey,
+  replaceSecret,
+  revokeApiKey,
+  type ApiKeyStore,
+} from './api-key-store.ts';
+import { keyCreated, keyRevoked, keyRotated, keyUpdated, showApiKey } from './key-views.ts';
 
 type List = Call<unknown, z.output<typeof listApiKeys>>;
 type Create = Call<CreateApiKey>;
+type Patch = Call<PatchApiKey>;
 type Rotate = Call<z.output<typeof rotateApiKey>>;
 
 const what = 'API key';
@@ -35,15 +42,16 @@ export function apiKeyHandlers(
     'api-keys.create': async (call: Create) => {
       const { body } = call;
       const creator = tenantOf(call);
-      const { user_id: name = null } = body;
+      const { user_id: name = null, toolsets = toolsetsOf(creator) } = body;
       const userId = name === null ? null : await users.idOf(creator.tenantId, name);
-      const power = { scopes: scopesForNewKey(body.role, body.scopes), userId };
+      const power = { scopes: scopesForNewKey(body.role, body.scopes), userId, toolsets };
       const expiresAt = body.expires_at ?? null;
       assertInFuture(expiresAt, nowMs());
       assertMayGive(powerOf(creator), power);
       const { text, key: newKey } = newApiKey({
         ...{ tenantId: creator.tenantId, name: body.name, role: body.role, ...power, expiresAt },
         ...{ limits: body.limits ? withoutNulls(body.limits) : null, budget: body.budget ?? null },
+        clientSettings: body.client_settings ?? null,
         createdBy: creator.keyId,
       });
       return changes.change(call, async (db) => {
@@ -59,6 +67,17 @@ export function apiKeyHandlers(
     'api-keys.get': async (call: Call) => {
       const key = await apiKeys.find(tenantOf(call).tenantId, resourceId(call.params, what));
       return { body: showApiKey(orNotFound(key, what)) };
+    },
+
+    'api-keys.patch': async (call: Patch) => {
+      const [id, changer] = [resourceId(call.params, what), powerOf(tenantOf(call))];
+      return changes.change(call, async (db) => {
+        const changed = orNotFound(
+          await changeApiKey(db, id, (key) => patchedKey(key, call.body, changer)),
+          what,
+        );
+        return { body: showApiKey(changed.after), changes: [keyUpdated(changed)] };
+      });
     },
 
     'api-keys.revoke': async (call: Call) => {
@@ -90,5 +109,5 @@ export function apiKeyHandlers(
 }
 
 function powerOf(principal: TenantPrincipal): Power {
-  return { scopes: principal.scopes, userId: principal.boundUser };
+  return { scopes: principal.scopes, userId: principal.boundUser, toolsets: toolsetsOf(principal) };
 }

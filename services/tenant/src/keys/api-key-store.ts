@@ -1,5 +1,6 @@
 import type { Queryable, Changed } from '@gatehouse/pg/pool';
-import type { Person, Rights, ApiKey, NewApiKey } from './api-key.ts';
+import { grants, scopes as allScopes } from '@gatehouse/contract/scopes';
+import type { Person, ProgramRights, Rights, ApiKey, KeySettings, NewApiKey } from './api-key.ts';
 import type { PageRequest } from '@gatehouse/kit/page';
 import { Store } from '@gatehouse/pg/store';
 import { maxLooked } from '../bounds.ts';
@@ -53,6 +54,8 @@ export class ApiKeyStore extends Store {
 export const apiKeyColumns = `
   api_keys.id, api_keys.tenant_id as "tenantId", api_keys.key_id as "keyId", api_keys.name, api_keys.role,
   api_keys.scopes, api_keys.user_id as "userId", api_keys.limits, api_keys.budget,
+  api_keys.toolsets, api_keys.client_settings as "clientSettings",
+  (api_keys.iss is not null or api_keys.confirmed_by is not null) as "isDerived",
   tenant.api_key_status(api_keys) as status, api_keys.created_by as "createdBy", api_keys.created_at as "createdAt",
   api_keys.last_used_at as "lastUsedAt", api_keys.expires_at as "expiresAt", api_keys.revoked_at as "revokedAt"`;
 
@@ -66,13 +69,13 @@ export async function insertApiKey(db: Queryable, key: NewApiKey): Promise<ApiKe
   return db.one<ApiKey>(
     `insert into tenant.api_keys
        (id, tenant_id, key_id, secret_sha256, name, role, scopes, user_id, limits, budget, expires_at, created_by,
-        iss, sub)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+        iss, sub, toolsets, client_settings)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
      returning ${apiKeyColumns}`,
     [
       ...[key.id, key.tenantId, key.keyId, key.secretSha256, key.name, key.role, key.scopes, key.userId],
       ...[key.limits, key.budget, key.expiresAt, key.createdBy],
-      ...[key.person?.iss ?? null, key.person?.sub ?? null],
+      ...[key.person?.iss ?? null, key.person?.sub ?? null, key.toolsets, key.clientSettings],
     ],
   );
 }
@@ -80,6 +83,53 @@ export async function insertApiKey(db: Queryable, key: NewApiKey): Promise<ApiKe
 /** The key, locked until the transaction ends. Null when the connection doesn't reach it. */
 export async function lockApiKey(db: Queryable, id: string): Promise<ApiKey | null> {
   return db.first<ApiKey>(`select ${apiKeyColumns} from tenant.api_keys where id = $1 for update`, [id]);
+}
+
+/**
+ * Locks a key and changes it as `change` says. Its sessions, and the keys made with it, lose scopes with it, and
+ * those keys have its toolsets and settings. Null when the connection doesn't reach the key.
+ */
+export async function changeApiKey(
+  db: Queryable,
+  id: string,
+  change: (key: ApiKey) => KeySettings,
+): Promise<Changed<ApiKey> | null> {
+  const before = await lockApiKey(db, id);
+  if (before === null) return null;
+  const { name, scopes, ...rights } = change(before);
+  await db.query('update tenant.api_keys set name = $2, scopes = $3 where id = $1', [id, name, scopes]);
+  // Keys made with it may have the reading half of its scopes.
+  const included = allScopes.filter((scope) => grants(scopes, scope));
+  await db.query(
+    `update tenant.api_keys set scopes = ${remaining('$2')} where confirmed_by = $1 and revoked_at is null`,
+    [id, included],
+  );
+  await db.query(
+    `update tenant.sessions set scopes = ${remaining('$2')} where key_id = $1 and ends_at > now()`,
+    [id, included],
+  );
+  const after = await setProgramRights(db, id, rights);
+  return after && { before, after };
+}
+
+/** Gives a key, and the keys made with it, toolsets and settings. Null when the connection doesn't reach the key. */
+async function setProgramRights(
+  db: Queryable,
+  id: string,
+  { toolsets, clientSettings }: ProgramRights,
+): Promise<ApiKey | null> {
+  const changed = await db.all<ApiKey>(
+    `update tenant.api_keys set toolsets = $2, client_settings = $3
+     where id = $1 or confirmed_by = $1 and revoked_at is null returning ${apiKeyColumns}`,
+    [id, toolsets, clientSettings],
+  );
+  return changed.find((key) => key.id === id) ?? null;
+}
+
+/** The scopes of a row among some others, in their order. */
+function remaining(some: string): string {
+  return `array(select scope from unnest(scopes) with ordinality as s (scope, place)
+    where scope = any (${some}::text[]) order by place)`;
 }
 
 /**

@@ -39,7 +39,7 @@ export class ApiKeySystemStore extends Store {
       name: 'find_keys_to_authenticate',
       text: `select
          k.id, k.key_id as "keyId", k.name, k.tenant_id as "tenantId", t.slug as "tenantSlug", t.status as "tenantStatus", k.role, k.scopes,
-         k.user_id as "userId", k.confirmed_by as "confirmedBy", k.expires_at as "expiresAt", k.secret_sha256 as "secretSha256",
+         k.user_id as "userId", k.toolsets, k.confirmed_by as "confirmedBy", k.expires_at as "expiresAt", k.secret_sha256 as "secretSha256",
          case when k.previous_valid_until > now() then k.previous_secret_sha256 end as "previousSecretSha256",
          k.previous_valid_until as "previousValidUntil",
          k.revoked_at is not null as revoked, k.secret_used as "secretUsed",

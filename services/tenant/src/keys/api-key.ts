@@ -16,8 +16,19 @@ export function turnOfPerson({ iss, sub }: Person): string {
   return JSON.stringify([iss, sub]);
 }
 
+/** The rights of programs with a key, beside its scopes. */
+export interface ProgramRights {
+  /** Names of toolsets; null for all with the visibility `tenant`. */
+  toolsets: readonly string[] | null;
+  /** The name of the settings for the program. */
+  clientSettings: string | null;
+}
+
+/** All toolsets open to the tenant, and no settings. */
+const noProgramRights: ProgramRights = { toolsets: null, clientSettings: null };
+
 /** The values of a new key. It holds the hash of the secret, never the text of the key. */
-export interface NewApiKey {
+export interface NewApiKey extends ProgramRights {
   id: string;
   /** Null for owner keys only. */
   tenantId: string | null;
@@ -44,18 +55,32 @@ export function newApiKey(
   const { text, ...secret } = newKeyText();
   return {
     text,
-    key: { id: newId(), ...secret, userId: null, limits: null, budget: null, expiresAt: null, ...values },
+    key: {
+      id: newId(),
+      ...secret,
+      userId: null,
+      limits: null,
+      budget: null,
+      expiresAt: null,
+      ...noProgramRights,
+      ...values,
+    },
   };
 }
 
 /** A stored key, without its secret or the hash of it. */
 export interface ApiKey extends Omit<NewApiKey, 'secretSha256' | 'expiresAt' | 'person'> {
   status: ApiKeyStatus;
+  /** Whether it takes its rights from a login, or from another key by which it was made. */
+  isDerived: boolean;
   createdAt: Date;
   lastUsedAt: Date | null;
   expiresAt: Date | null;
   revokedAt: Date | null;
 }
+
+/** The changeable members of a key. */
+export type KeySettings = Pick<ApiKey, 'name' | 'scopes' | 'toolsets' | 'clientSettings'>;
 
 /** The rights of a key. */
 export interface Rights {

@@ -70,5 +70,6 @@ function showKey(key: KeyToAuthenticate, end: Date | null) {
     expiresAt: end ?? undefined,
     ...(key.confirmedBy !== null && { confirmed: true }),
     hasUsers: key.hasUsers,
+    ...(key.toolsets !== null && { toolsets: { names: key.toolsets } }),
   };
 }

@@ -25,6 +25,8 @@ export interface StoredKey extends KeyHashes {
   userId: string | null;
   /** The key of its confirming session, if it was made for a command line. */
   confirmedBy: string | null;
+  /** Names of its toolsets; null for all with the visibility `tenant`. */
+  toolsets: string[] | null;
   /** Whether the last noted use is more than an hour ago. */
   lastUseIsStale: boolean;
   /** Whether the tenant has users in its directory. */

@@ -1,3 +1,4 @@
+import type { PatchApiKey } from '@gatehouse/contract/keys';
 import {
   mayGiveScope,
   possibleScopes,
@@ -7,6 +8,7 @@ import {
   type Scope,
 } from '@gatehouse/contract/scopes';
 import { AppError } from '@gatehouse/kit/errors';
+import type { ApiKey, KeySettings } from './api-key.ts';
 
 /**
  * The scopes of a new key: the requested ones, or by default all scopes of its role. Throws a 400 for a scope outside
@@ -33,6 +35,8 @@ export interface Power {
   scopes: readonly Scope[];
   /** The user it is bound to; null reaches all users of the tenant. */
   userId: string | null;
+  /** Names of its toolsets; null for all with the visibility `tenant`, and to give any. */
+  toolsets: readonly string[] | null;
 }
 
 /** Checks that a key creates no key with more power than its own. Throws `scope_missing` or `user_mismatch`. */
@@ -52,6 +56,36 @@ export function assertMayGive(giver: Power, requested: Power): void {
       },
     );
   }
+  const { toolsets } = giver;
+  if (toolsets !== null && requested.toolsets?.every((name) => toolsets.includes(name)) !== true) {
+    throw new AppError(
+      'scope_missing',
+      'The API key may not use all of these toolsets, so it cannot give them.',
+      {
+        param: 'toolsets',
+      },
+    );
+  }
+}
+
+/**
+ * The members of a key after a change. Throws `key_managed_by_login` for a key with the rights of a login or of another
+ * key, a 400 for a scope outside its role, and as `assertMayGive` for rights beyond those of the changer.
+ */
+export function patchedKey(key: ApiKey, patch: PatchApiKey, changer: Power): KeySettings {
+  if (key.isDerived)
+    throw new AppError(
+      'key_managed_by_login',
+      'The API key has the rights of a login, or of the key that it was made with: change those.',
+    );
+  const { name = key.name, toolsets = key.toolsets, client_settings: settings = key.clientSettings } = patch;
+  const scopes = patch.scopes === undefined ? key.scopes : scopesForNewKey(key.role, patch.scopes);
+  assertMayGive(changer, {
+    scopes: scopes.filter((scope) => !key.scopes.includes(scope)),
+    userId: key.userId,
+    toolsets: patch.toolsets === undefined ? changer.toolsets : toolsets,
+  });
+  return { name, scopes, toolsets, clientSettings: settings };
 }
 
 /** Throws a 400 when the expiry time of a key is set and not in the future. */

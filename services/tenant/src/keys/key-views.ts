@@ -3,7 +3,7 @@ import type { Change } from '@gatehouse/audited-changes/audit-entry';
 import type { ApiKey } from './api-key.ts';
 import type * as keys from '@gatehouse/contract/keys';
 import { keyPrefix } from '@gatehouse/identity/key-text';
-import type { Principal } from '@gatehouse/identity/principal';
+import { toolsetsOf, type Principal } from '@gatehouse/identity/principal';
 import type { z } from 'zod';
 import { effectiveScopes } from './key-rules.ts';
 
@@ -25,6 +25,11 @@ export function showApiKey(key: ApiKey): keys.ApiKey {
     last_used_at: key.lastUsedAt?.toISOString() ?? null,
     expires_at: key.expiresAt?.toISOString() ?? null,
     revoked_at: key.revokedAt?.toISOString() ?? null,
+    toolsets: key.toolsets && [...key.toolsets],
+    client_settings: key.clientSettings,
+    // No key is bound to an address, or issued to a program by OAuth.
+    resource: null,
+    client: null,
   };
 }
 
@@ -39,6 +44,10 @@ export function keyCreated(key: ApiKey): Change {
 
 export function keyRotated(changed: Record<'before' | 'after', ApiKey>): Change {
   return keyChanged('api_key.rotated', changed);
+}
+
+export function keyUpdated(changed: Record<'before' | 'after', ApiKey>): Change {
+  return keyChanged('api_key.updated', changed);
 }
 
 /** Empty when the key was revoked before. */
@@ -60,5 +69,7 @@ export function showPrincipal(principal: Principal) {
     role: principal.role,
     scopes: principal.scopes,
     user_id: principal.boundUser,
+    toolsets: toolsetsOf(principal),
+    resource: null,
   };
 }

@@ -51,7 +51,10 @@ export function ownerApiKeyHandlers({
       assertInFuture(expiresAt, nowMs());
       const tenantId = await tenantOfNewKey(body, isTenant);
       // An owner may grant the scopes of an admin without having them.
-      if (body.role === 'owner') assertMayGive({ ...principal, userId: null }, { scopes, userId: null });
+      if (body.role === 'owner') {
+        const unbound = { userId: null, toolsets: null };
+        assertMayGive({ scopes: principal.scopes, ...unbound }, { scopes, ...unbound });
+      }
       const { name, role } = body;
       const { text, key: newKey } = newApiKey({
         ...{ tenantId, name, role, scopes, expiresAt, createdBy: principal.keyId },

@@ -97,6 +97,7 @@ export async function insertOwnKey(db: Queryable, key: NewPersonalKey): Promise<
   return db.first<PersonKey>(
     `with parent as (
        select api_keys.id, api_keys.secret_sha256, api_keys.previous_valid_until, api_keys.expires_at,
+         api_keys.toolsets, api_keys.client_settings,
          coalesce(sessions.key_secret_sha256,
            case when api_keys.previous_valid_until > now() then api_keys.previous_secret_sha256 end,
            api_keys.secret_sha256) as given_sha256
@@ -105,11 +106,11 @@ export async function insertOwnKey(db: Queryable, key: NewPersonalKey): Promise<
          and tenant.api_key_status(api_keys) in ('active', 'expiring')
          and ($10::uuid is null or (sessions.ends_at > clock_timestamp() and ${hasItsKey})))
      insert into tenant.api_keys (id, tenant_id, key_id, secret_sha256, name, role, scopes, user_id, expires_at,
-       created_by, confirmed_by, confirmed_secret_sha256, is_own)
+       created_by, confirmed_by, confirmed_secret_sha256, is_own, toolsets, client_settings)
      select $1::uuid, $2::uuid, $3::text, $4::bytea, $5::text, 'user', $6::text[], $7::text,
        least($8::timestamptz, parent.expires_at,
          case when parent.secret_sha256 <> parent.given_sha256 then parent.previous_valid_until end),
-       parent.id::text, parent.id, parent.given_sha256, true
+       parent.id::text, parent.id, parent.given_sha256, true, parent.toolsets, parent.client_settings
      from parent
      returning ${personKeyColumns}`,
     [id, tenantId, keyId, secretSha256, name, scopes, userId, expiresAt, parentId, sessionId],

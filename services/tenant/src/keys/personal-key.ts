@@ -32,8 +32,8 @@ export function boundUserOf({ boundUser }: TenantPrincipal): string {
 export function scopesOfOwnKey(principal: TenantPrincipal, requested: readonly Scope[] | undefined) {
   const callerScopes = principal.scopes.filter((scope) => scopesOf('user').includes(scope));
   const scopes = scopesForNewKey('user', requested ?? callerScopes);
-  const user = principal.boundUser;
-  assertMayGive({ scopes: principal.scopes, userId: user }, { scopes, userId: user });
+  const same = { userId: principal.boundUser, toolsets: null };
+  assertMayGive({ scopes: principal.scopes, ...same }, { scopes, ...same });
   return scopes;
 }
 

@@ -33,6 +33,7 @@ export function authenticateSession({
         ...{ tenantId: tenantId ?? '', tenantSlug: tenantSlug ?? '', tenantStatus: tenantStatus ?? '' },
         ...{ userId: userId ?? undefined, expiresAt: endsAt },
         hasUsers: session.hasUsers,
+        ...(session.toolsets !== null && { toolsets: { names: session.toolsets } }),
       };
       return { key };
     },

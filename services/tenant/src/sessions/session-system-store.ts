@@ -22,6 +22,8 @@ export interface SessionToAuthenticate extends NamedSession {
   lastSeenIsStale: boolean;
   /** Whether the tenant has users in its directory. */
   hasUsers: boolean;
+  /** Those of its key. */
+  toolsets: string[] | null;
 }
 
 /** A session with the hexadecimal hash of its token. */
@@ -73,6 +75,7 @@ export class SessionSystemStore extends Store {
   ): Promise<StoredSession[]> {
     return this.pool.all<StoredSession>(
       `select ${sessionColumns}, encode(sessions.token_sha256, 'hex') as "tokenSha256", t.slug as "tenantSlug",
+         api_keys.toolsets,
          t.status as "tenantStatus", least(
            case when sessions.last_seen_at < now() - interval '1 minute'
              then least(sessions.expires_at, now() + make_interval(mins => $2)) else sessions.ends_at end,

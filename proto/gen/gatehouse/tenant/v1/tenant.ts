@@ -218,7 +218,15 @@ export interface AuthenticatedKey {
    * Whether the tenant has users in its directory: then names of users are looked up there. Absent if sent by the
    * previous release, which has no directory: the answer is then out of date within seconds.
    */
-  hasUsers?: boolean | undefined;
+  hasUsers?:
+    | boolean
+    | undefined;
+  /** The toolsets usable by the key; absent for all with the visibility `tenant`. */
+  toolsets?: ToolsetNames | undefined;
+}
+
+export interface ToolsetNames {
+  names: string[];
 }
 
 export interface GetTenantSettingsRequest {
@@ -1561,6 +1569,7 @@ function createBaseAuthenticatedKey(): AuthenticatedKey {
     sessionId: undefined,
     confirmed: undefined,
     hasUsers: undefined,
+    toolsets: undefined,
   };
 }
 
@@ -1598,6 +1607,9 @@ export const AuthenticatedKey: MessageFns<AuthenticatedKey> = {
     }
     if (message.hasUsers !== undefined) {
       writer.uint32(88).bool(message.hasUsers);
+    }
+    if (message.toolsets !== undefined) {
+      ToolsetNames.encode(message.toolsets, writer.uint32(98).fork()).join();
     }
     return writer;
   },
@@ -1701,6 +1713,60 @@ export const AuthenticatedKey: MessageFns<AuthenticatedKey> = {
             }
 
             message.hasUsers = reader.bool();
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.toolsets = ToolsetNames.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseToolsetNames(): ToolsetNames {
+  return { names: [] };
+}
+
+export const ToolsetNames: MessageFns<ToolsetNames> = {
+  encode(message: ToolsetNames, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.names) {
+      writer.uint32(10).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ToolsetNames {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseToolsetNames();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.names.push(reader.string());
             continue;
           }
         }
