@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { claimAt } from './claim-path.ts';
-import { grantsOf } from './grants.ts';
+import { grantsOf, unitedToolsets } from './grants.ts';
 import type { Mapping } from './issuer-settings.ts';
 
 describe('a claim by its path', () => {
@@ -43,6 +43,14 @@ describe('a claim by its path', () => {
     expect(claimAt(nested, `a${'.a'.repeat(63)}`)).toBe('x');
     expect(performance.now() - start).toBeLessThan(100);
   });
+});
+
+it('toolsets of mappings are united, without those beyond the most of a key', () => {
+  expect(unitedToolsets(null, null)).toBeNull();
+  expect(unitedToolsets(null, ['b'])).toEqual(['b']);
+  expect(unitedToolsets(['b', 'a'], ['a', 'c'])).toEqual(['a', 'b', 'c']);
+  const many = Array.from({ length: 50 }, (_, n) => `t${n + 10}`);
+  expect(unitedToolsets(many, ['a', 'z'])).toEqual(['a', ...many.slice(0, 49)]);
 });
 
 describe('groups', () => {

@@ -1,11 +1,13 @@
+import { maxToolsetsOfKey } from '@gatehouse/contract/keys';
 import { scopes as allScopes, scopesOf, type Role, type Scope } from '@gatehouse/contract/scopes';
 import { isFields } from '@gatehouse/kit/fields';
 import { maxGroups } from '../bounds.ts';
+import { noProgramRights, type ProgramRights } from '../keys/api-key.ts';
 import { claimAt, listClaims, type Claims } from './claim-path.ts';
 import type { IssuerSettings, Mapping } from './issuer-settings.ts';
 
 /** The rights that mappings give a person in one tenant, or as an owner of the platform. */
-export interface Grant {
+export interface Grant extends ProgramRights {
   /** The tenant as the mapping names it, by id or slug; null for an owner. */
   tenant: string | null;
   role: Role;
@@ -50,7 +52,8 @@ export function grantsOf(
     grantIn(tenant, mappings, userId),
   );
   if (userId === null && granted.some(({ role }) => role === 'user')) return { kind: 'no_user' };
-  const owner = { tenant: null, role: 'owner', scopes: scopesOf('owner'), userId: null } as const;
+  const scopes = scopesOf('owner');
+  const owner: Grant = { tenant: null, role: 'owner', scopes, userId: null, ...noProgramRights };
   return isOwner ? [...granted, owner] : granted;
 }
 
@@ -58,14 +61,30 @@ export function isGrants(result: readonly Grant[] | GrantProblem): result is rea
   return Array.isArray(result);
 }
 
-/** The higher role counts, with the scopes of all its mappings. */
+/** The higher role counts, with the scopes and toolsets of all its mappings, and the first settings. */
 function grantIn(tenant: string, mappings: readonly Mapping[], userId: string | null): Grant {
   const role = mappings.some((mapping) => mapping.role === 'admin') ? 'admin' : 'user';
-  const requested = new Set(
-    mappings.filter((mapping) => mapping.role === role).flatMap(({ scopes }) => scopes ?? scopesOf(role)),
-  );
+  const roleMappings = mappings.filter((mapping) => mapping.role === role);
+  const requested = new Set(roleMappings.flatMap(({ scopes }) => scopes ?? scopesOf(role)));
   const scopes = allScopes.filter((scope) => requested.has(scope));
-  return { tenant, role, scopes, userId: role === 'user' ? userId : null };
+  const toolsets = roleMappings
+    .map((mapping): readonly string[] | null => mapping.toolsets ?? null)
+    .reduce(unitedToolsets);
+  const clientSettings =
+    roleMappings.find((mapping) => mapping.client_settings !== undefined)?.client_settings ?? null;
+  return { tenant, role, scopes, userId: role === 'user' ? userId : null, toolsets, clientSettings };
+}
+
+/**
+ * The toolsets of two mappings: null where neither names any. Names beyond the most of a key are left out, the last in
+ * the order of the alphabet.
+ */
+export function unitedToolsets(
+  one: readonly string[] | null,
+  other: readonly string[] | null,
+): readonly string[] | null {
+  if (one === null || other === null) return one ?? other;
+  return [...new Set([...one, ...other])].toSorted().slice(0, maxToolsetsOfKey);
 }
 
 /** The groups in the claims of a person; null if they are unreadable. */

@@ -1,5 +1,6 @@
 import { roles, scopes, scopesOf } from '@gatehouse/contract/scopes';
 import { slug } from '@gatehouse/contract/fields';
+import { maxToolsetsOfKey } from '@gatehouse/contract/keys';
 import { isUuid } from '@gatehouse/kit/ids';
 import { parserProblem } from '@gatehouse/kit/parser-problem';
 import { parse } from 'yaml';
@@ -19,6 +20,8 @@ const mapping = z
     tenant: slug,
     role: z.enum(tenantRoles),
     scopes: z.array(z.enum(scopes)).min(1).optional(),
+    toolsets: z.array(slug).max(maxToolsetsOfKey).optional(),
+    client_settings: slug.optional(),
   })
   .superRefine((mapping, context) => {
     if ((mapping.group === undefined) === (mapping.claim === undefined))

@@ -113,7 +113,7 @@ export async function changeApiKey(
 }
 
 /** Gives a key, and the keys made with it, toolsets and settings. Null when the connection doesn't reach the key. */
-async function setProgramRights(
+export async function setProgramRights(
   db: Queryable,
   id: string,
   { toolsets, clientSettings }: ProgramRights,
@@ -178,7 +178,8 @@ export interface LoginKey extends Rights {
 /** The active keys of a person's logins, newest first. The role and the tenant of the connection decide which it reaches. */
 export async function findLoginKeys(db: Queryable, { iss, sub }: Person): Promise<LoginKey[]> {
   return db.all<LoginKey>(
-    `select id, tenant_id as "tenantId", role, scopes, user_id as "userId", secret_sha256 as "secretSha256"
+    `select id, tenant_id as "tenantId", role, scopes, user_id as "userId", secret_sha256 as "secretSha256",
+       toolsets, client_settings as "clientSettings"
      from tenant.api_keys
      where iss = $1 and sub = $2 and tenant.api_key_status(api_keys) in ('active', 'expiring')
      order by id desc limit 1000`,

@@ -25,7 +25,7 @@ export interface ProgramRights {
 }
 
 /** All toolsets open to the tenant, and no settings. */
-const noProgramRights: ProgramRights = { toolsets: null, clientSettings: null };
+export const noProgramRights: ProgramRights = { toolsets: null, clientSettings: null };
 
 /** The values of a new key. It holds the hash of the secret, never the text of the key. */
 export interface NewApiKey extends ProgramRights {
@@ -83,7 +83,7 @@ export interface ApiKey extends Omit<NewApiKey, 'secretSha256' | 'expiresAt' | '
 export type KeySettings = Pick<ApiKey, 'name' | 'scopes' | 'toolsets' | 'clientSettings'>;
 
 /** The rights of a key. */
-export interface Rights {
+export interface Rights extends ProgramRights {
   /** Null for an owner. */
   tenantId: string | null;
   role: Role;
@@ -95,7 +95,10 @@ export function haveSameRights(one: Rights, other: Rights): boolean {
   return includeRights(one, other) && includeRights(other, one);
 }
 
-/** Whether rights are in the same place as those of a key, for the same user, and have all of its scopes. */
+/**
+ * Whether rights are in the same place as those of a key, for the same user, and have all of its scopes. Toolsets don't
+ * count: they change in place.
+ */
 export function includeRights(held: Rights, key: Rights): boolean {
   return (
     held.tenantId === key.tenantId &&

@@ -342,12 +342,13 @@ export class IssuerLogins {
   ): Promise<LoginEnd> {
     const { claims, isWhole } = read;
     const token = newRandomToken();
-    const { tenantId, role, scopes, userId } = membership;
+    const { tenantId, role, scopes, userId, toolsets, clientSettings } = membership;
     const name = nameOf(claims);
     const session = await this.#options.sessions.openForPerson(
       {
         ...{ id: newId(), tokenSha256: tokenSha256(token), tenantId, name, role, scopes, userId, loginId },
         ...{ openedBy: 'issuer', person: { iss, sub }, sid, loggedInAt },
+        programRights: { toolsets, clientSettings },
         ...{ keyName: `${name} (${settings.name})`, createdBy: `login ${settings.name}` },
         // The claim of groups may be missing where user info has failed.
         groups: isWhole ? groupsIn(claims, settings) : null,

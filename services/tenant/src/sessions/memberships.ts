@@ -1,7 +1,14 @@
 import { scopes as allScopes } from '@gatehouse/contract/scopes';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { isUuid } from '@gatehouse/kit/ids';
-import { grantsOf, isGrants, isUnread, type Grant, type GrantProblem } from '../issuers/grants.ts';
+import {
+  grantsOf,
+  isGrants,
+  isUnread,
+  unitedToolsets,
+  type Grant,
+  type GrantProblem,
+} from '../issuers/grants.ts';
 import type { Claims } from '../issuers/claim-path.ts';
 import type { IssuerSettings } from '../issuers/issuer-settings.ts';
 import type { Person, Rights } from '../keys/api-key.ts';
@@ -65,12 +72,14 @@ export function settleMemberships({ findTenants, keepOnly }: MembershipDependenc
   };
 }
 
-/** Mappings name a tenant by id and by slug: the higher role counts, with the scopes of both for the same one. */
+/** Mappings name a tenant by id and by slug: the higher role counts, with the rights of both for the same one. */
 function higher(one: Membership, other: Membership): Membership {
   if (one.role !== other.role) return one.role === 'admin' ? one : other;
   return {
     ...one,
     scopes: allScopes.filter((scope) => one.scopes.includes(scope) || other.scopes.includes(scope)),
+    toolsets: unitedToolsets(one.toolsets, other.toolsets),
+    clientSettings: one.clientSettings ?? other.clientSettings,
   };
 }
 

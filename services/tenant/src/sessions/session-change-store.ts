@@ -72,7 +72,7 @@ export class SessionChangeStore {
    * issuer has reported a logout of the person since the login. Throws `rate_limit_exceeded` likewise, and `user_blocked`.
    */
   async openForPerson(
-    { person, sid, loggedInAt, keyName, createdBy, groups, ...login }: PersonSession,
+    { person, programRights, sid, loggedInAt, keyName, createdBy, groups, ...login }: PersonSession,
     from: From,
   ): Promise<Session | null> {
     const { tenantId, role, scopes, userId, name: displayName } = login;
@@ -82,7 +82,7 @@ export class SessionChangeStore {
       if (await hasLoggedOut(db, { ...person, sid }, loggedInAt)) return null;
       if (tenantId !== null && userId !== null)
         await this.#options.noteLogin(db, { tenantId, userId, displayName, groups });
-      const rights = { tenantId, role, scopes, userId };
+      const rights = { tenantId, role, scopes, userId, ...programRights };
       const key = await this.#keyOf(db, { person, rights, keyName, createdBy }, from);
       return this.#open(db, { ...login, keyId: key.id, keySecretSha256: key.secretSha256 }, from);
     });

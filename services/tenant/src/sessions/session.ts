@@ -1,7 +1,7 @@
 import type { Change, Circumstances } from '@gatehouse/audited-changes/audit-entry';
 import type { CurrentSession, OpenedBy, Session as SessionView } from '@gatehouse/contract/sessions';
 import type { Role, Scope } from '@gatehouse/contract/scopes';
-import type { Person } from '../keys/api-key.ts';
+import type { Person, ProgramRights } from '../keys/api-key.ts';
 
 /** The values of a new session. It holds the hash of its token, never the token. */
 export interface NewSession {
@@ -24,6 +24,8 @@ export interface NewSession {
 /** A new session of a person, before its key is known. */
 export interface PersonSession extends Omit<NewSession, 'keyId' | 'keySecretSha256'> {
   person: Person;
+  /** The rights of programs by its key. */
+  programRights: ProgramRights;
   /** The session at the issuer. */
   sid: string | null;
   /** When the login was stored: the issuer may have reported its end since. */
