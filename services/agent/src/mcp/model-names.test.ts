@@ -20,6 +20,15 @@ describe('the names that models get for tools', () => {
     expect(one(server, tool)).toMatch(/^[a-zA-Z0-9_-]{1,55}_[0-9a-f]{8}$/);
   });
 
+  it('of an agent and of a tool with the same parts differ', () => {
+    const [agent, tool] = modelNames([
+      { server: 'agent', tool: 'clerk', isAgent: true },
+      { server: 'agent', tool: 'clerk' },
+    ]);
+    expect(agent).not.toBe(tool);
+    for (const name of [agent, tool]) expect(name).toMatch(/^agent__clerk_[0-9a-f]{8}$/);
+  });
+
   it('are unique, are accepted by providers, and do not depend on the order', () => {
     const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 80 });
     const slug = fc.stringMatching(/^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$/);

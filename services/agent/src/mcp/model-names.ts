@@ -4,6 +4,8 @@ import { hash } from 'node:crypto';
 export interface ToolRef {
   server: string;
   tool: string;
+  /** Set for an agent: a server called `agent` may have a tool of the same name. */
+  isAgent?: true;
 }
 
 /** The longest name of a function accepted by providers. */
@@ -27,7 +29,8 @@ export function modelNames(tools: readonly ToolRef[]): string[] {
   });
 }
 
-function withDigest(name: string, { server, tool }: ToolRef): string {
-  const digest = hash('sha256', JSON.stringify([server, tool])).slice(0, digestChars);
+function withDigest(name: string, { server, tool, isAgent }: ToolRef): string {
+  const parts = isAgent === true ? ['agent', server, tool] : [server, tool];
+  const digest = hash('sha256', JSON.stringify(parts)).slice(0, digestChars);
   return `${name.slice(0, maxChars - digestChars - 1)}_${digest}`;
 }

@@ -31,18 +31,30 @@ export function isOffered(
   return isNamed(refs, server.name, tool.name);
 }
 
+/** Bounds of the tools of an agent or a toolset; further ones are left out. */
+interface ToolBounds {
+  /** References to left out tools: `server/tool`. */
+  deny: readonly string[];
+  maxTools: number;
+  maxBytes: number;
+}
+
+const agentBounds: ToolBounds = { deny: [], maxTools: maxOfferedTools, maxBytes: maxOfferedBytes };
+
 /**
- * The tools of an agent in a stable order, for hits in the prompt caches of providers: servers as they are added, tools
- * by name. Keeps only the agent's parts of the lists.
+ * The tools named by references, in a stable order, for hits in the prompt caches of providers: servers as they are
+ * added, tools by name. Keeps only the named parts of the lists.
  */
 export class AgentTools {
   readonly #refs: readonly string[];
+  readonly #bounds: ToolBounds;
   readonly #tools: Omit<AgentTool, 'name'>[] = [];
   #bytes = 0;
   #isFull = false;
 
-  constructor(refs: readonly string[]) {
+  constructor(refs: readonly string[], bounds: ToolBounds = agentBounds) {
     this.#refs = refs;
+    this.#bounds = bounds;
   }
 
   /** Whether no further tool would be taken. */
@@ -52,15 +64,21 @@ export class AgentTools {
 
   add(server: AgentTool['server'], tools: readonly OfferedTool[]): void {
     const { id, name, timeoutMs } = server;
+    const { deny, maxTools, maxBytes } = this.#bounds;
     const named = tools
-      .filter((tool) => isOffered(this.#refs, server, tool))
+      .filter((tool) => isOffered(this.#refs, server, tool) && !deny.includes(`${name}/${tool.name}`))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
     for (const tool of named) {
       this.#bytes += bytesOf(tool);
-      this.#isFull ||= this.#bytes > maxOfferedBytes || this.#tools.length === maxOfferedTools;
+      this.#isFull ||= this.#bytes > maxBytes || this.#tools.length === maxTools;
       if (this.#isFull) return;
       this.#tools.push({ server: { id, name, timeoutMs }, tool });
     }
+  }
+
+  /** Without names: those of a toolset have names beside those of agents. */
+  get unnamed(): readonly Omit<AgentTool, 'name'>[] {
+    return this.#tools;
   }
 
   /** With the names for models. */

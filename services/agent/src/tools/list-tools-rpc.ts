@@ -6,7 +6,6 @@ import {
   type BuiltinToolName,
 } from '@gatehouse/contract/builtin-tools';
 import type { Rpc } from '@gatehouse/grpc/rpc';
-import { settledWithin } from '@gatehouse/kit/clock';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { ListToolsRequest, ListToolsResponse, Tool } from '@gatehouse/proto/agent/v1/agent';
 import { version } from '@gatehouse/kit/version';
@@ -19,7 +18,8 @@ import type { ServerStore } from '../servers/server-store.ts';
 import type { WebFetch } from '../web/web-fetch.ts';
 import { AgentTools, serverNames, type AgentTool } from './agent-tools.ts';
 import type { OfferedTool, OfferedTools, SeenServer } from './offered-tools.ts';
-import { listWaitMs, maxMissing } from '../bounds.ts';
+import { seenServers } from './seen-servers.ts';
+import { maxMissing } from '../bounds.ts';
 
 /** Listings of a tenant at the same time. */
 const listings = { perKey: 4, maxWaiting: 1_000 };
@@ -62,27 +62,6 @@ export function listTools(dependencies: ListToolsDependencies): Rpc<ListToolsReq
       return refs.length === 0 ? list() : turns.run(tenantId, list, context.signal);
     },
   };
-}
-
-/** The enabled servers named by an agent, in the order of the names. Expired lists are fetched first. */
-async function seenServers(
-  { servers, offered, registry }: ListToolsDependencies,
-  refs: readonly string[],
-  { tenantId, user }: { tenantId: string; user: string | null },
-): Promise<SeenServer[]> {
-  const names = serverNames(refs);
-  if (names.length === 0) return [];
-  const find = async (): Promise<SeenServer[]> => {
-    const heads = await servers.findEnabled(tenantId, names);
-    const seen = await offered.seenBy(heads, user);
-    return seen.toSorted((a, b) => names.indexOf(a.server.name) - names.indexOf(b.server.name));
-  };
-  const seen = await find();
-  const stale = seen.filter(({ server, isStale }) => isStale && server.retryInS <= 0);
-  if (stale.length === 0) return seen;
-  const refreshed = stale.map(({ server }) => registry.refresh(server, user));
-  await settledWithin(Promise.allSettled(refreshed), listWaitMs);
-  return find();
 }
 
 /** The named servers that the tenant does not have; a disabled one is none of them. */
