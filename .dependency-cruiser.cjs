@@ -58,6 +58,7 @@ const rooms = {
     'consents',
     'web',
     'tools',
+    'toolsets',
     'transfers',
     'forgetting',
   ],

@@ -113,6 +113,7 @@ try {
     credentials: { app_secret: 'app-secret-of-forms', oa_secret: 'oa-secret-of-forms' },
   });
   await make('/v1/webhooks/endpoints', { name: `Forms ${stamp}`, agent_id: agent });
+  await make('/v1/toolsets', { name: `forms-${stamp}`, mcp_servers: [`forms-${stamp}`] });
   await make('/v1/api-keys', { name: `Forms ${stamp}`, role: 'user' });
   const policy = await make('/v1/policies', { name: `forms-${stamp}`, per: 'user' });
   await make('/v1/guardrails', {
@@ -135,6 +136,8 @@ try {
         ['channel-edited', '/app/channels', `Edit Forms ${stamp}`],
         ['mcp-server', '/app/mcp-servers', 'Register a server'],
         ['mcp-server-edited', '/app/mcp-servers', `Edit forms-${stamp}`],
+        ['toolset', '/app/toolsets', 'Create a toolset'],
+        ['toolset-edited', '/app/toolsets', `Edit forms-${stamp}`],
         ['subscription', '/app/subscriptions', 'Subscribe'],
         ['file', '/app/batches', 'Upload a file'],
         ['transfer', '/app/transfers', 'Plan a transfer'],

@@ -160,6 +160,9 @@ const agent: Record<string, Table> = {
     neutral: `id tenant_id server_id connection_id expires_at refresh_due_at refresh_claim refresh_claimed_until lost_at
       tools_expire_at tools_revision created_at logged_in_at`,
   },
+  toolsets: {
+    neutral: `id tenant_id name description mcp_servers deny agents prefix visibility enabled created_at updated_at`,
+  },
   mcp_servers: {
     secret: 'secrets',
     neutral: `id tenant_id name url transport auth client_issuer other_issuer tool_filter timeout_ms enabled status status_reason

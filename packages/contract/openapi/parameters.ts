@@ -12,6 +12,7 @@ const pathSchemas: Readonly<Record<string, JsonObject>> = {
   agentID: { type: 'string', minLength: 1, maxLength: 64, description: 'Id or key of the agent' },
   id: { type: 'string', format: 'uuid', description: 'Id of the resource' },
   guardrail: { type: 'string', minLength: 1, maxLength: 80, description: 'Id or name of the guardrail' },
+  toolset: { type: 'string', minLength: 1, maxLength: 80, description: 'Id or name of the toolset' },
   policy: { type: 'string', minLength: 1, maxLength: 80, description: 'Id or name of the policy' },
   value: { type: 'string', minLength: 1, maxLength: 512, description: 'A value of `per`, or `group:<name>`' },
   call_id: { type: 'string', format: 'uuid', description: 'Id of the call' },

@@ -12,6 +12,7 @@ const known: readonly [prefixes: string, name: string, description: string][] = 
     "The same under the paths of Azure OpenAI's clients",
   ],
   ['gemini gemini.v1', 'Gemini', "Content of Google's Gemini API"],
+  ['toolsets', 'Toolsets', 'Tools that programs may call'],
   ['agents', 'Agents', 'A model with a system prompt and parameters, used as `model: "agent:<key>"`'],
   ['memory memory.documents', 'Memory', 'Documents that an agent remembers, and search in them'],
   ['kg kg.entities kg.relations', 'Knowledge graph', 'Entities and relations that an agent knows'],

@@ -71,14 +71,15 @@ const parameters = jsonRecord
     ),
   });
 
-const serverRefs = setOf(
-  storableForm(
-    1,
-    321,
-    new RegExp(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?(/${storableChar}*[^/\\x00])?$`),
-    'must be the name of a server, or that and the name of a tool: server/tool',
-  ),
-)
+/** A server with all of its tools, or one of them: `server`, `server/tool`. */
+export const serverRef = storableForm(
+  1,
+  321,
+  new RegExp(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?(/${storableChar}*[^/\\x00])?$`),
+  'must be the name of a server, or that and the name of a tool: server/tool',
+);
+
+const serverRefs = setOf(serverRef)
   .max(100)
   .describe('Names of MCP servers for all of their tools; `server/tool` for single ones');
 

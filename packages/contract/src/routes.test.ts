@@ -120,10 +120,10 @@ describe('the route table', () => {
     expect(route?.access).toEqual({ kind: 'scope', scope });
   });
 
-  it('takes the acting user on chat, files, batches, agents, cookies, MCP servers, their consents and logins, traces, stops of runs, usage and costs, and nowhere else', () => {
+  it('takes the acting user on chat, files, batches, agents, cookies, MCP servers, their consents and logins, toolsets, traces, stops of runs, usage and costs, and nowhere else', () => {
     for (const { actingUser, method, path } of routes) {
       expect(actingUser).toBe(
-        /^\/v1\/(chat|files|batches|embeddings|moderations|messages|responses|models|agents|browser|traces|runs|usage|costs)(\/|$)/.test(
+        /^\/v1\/(chat|files|batches|embeddings|moderations|messages|responses|models|agents|browser|traces|runs|usage|costs|toolsets)(\/|$)/.test(
           path,
         ) ||
           /^\/(v1beta\/models|openai)(\/|$)/.test(path) ||

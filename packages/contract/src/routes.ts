@@ -41,6 +41,7 @@ import * as runStops from './run-stops.ts';
 import { scimRoutes } from './scim.ts';
 import * as sessions from './sessions.ts';
 import * as tenants from './tenants.ts';
+import * as toolsets from './toolsets.ts';
 import * as traceContent from './trace-content.ts';
 import * as traces from './traces.ts';
 import * as transfers from './transfers.ts';
@@ -71,6 +72,7 @@ export const resources = [
   agents,
   mcpServers,
   mcpLogins,
+  toolsets,
   cookies,
   memory,
   graph,

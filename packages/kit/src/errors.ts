@@ -72,6 +72,7 @@ const table = {
   policy_name_taken: [409, 6],
   guardrail_name_taken: [409, 6],
   mcp_name_taken: [409, 6],
+  toolset_name_taken: [409, 6],
   nothing_to_deliver: [409, 9],
   preview_expired: [409, 9],
   preview_stale: [409, 9],

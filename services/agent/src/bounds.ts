@@ -79,6 +79,8 @@ export const maxOfferedTools = 512;
 export const maxOfferedBytes = 2 * 1024 * 1024;
 /** Servers and tools that don't exist, shown in a run of their agent; further ones are left out. */
 export const maxMissing = 20;
+/** Lists of servers, of up to 1 MiB, read for a page of toolsets with single tools; further tools count as known. */
+export const maxServersChecked = 50;
 /** Schemas of tools mended in one piece: each takes up to 15 ms. */
 export const mendedAtOnce = 4;
 

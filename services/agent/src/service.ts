@@ -15,6 +15,7 @@ import { createLogins } from './logins/create-logins.ts';
 import { sealedColumns as columns } from './sealed-columns.ts';
 import { createServers } from './servers/create-servers.ts';
 import { createTools } from './tools/create-tools.ts';
+import { createToolsets } from './toolsets/create-toolsets.ts';
 import { createTransfers } from './transfers/create-transfers.ts';
 import { createWeb } from './web/create-web.ts';
 
@@ -32,10 +33,11 @@ export async function createService(config: AgentConfig, overrides: ShellOverrid
   const web = createWeb(shell, { egress, cookies: cookies.openCookies });
   const { registry } = servers;
   const tools = createTools({ ...ground, registry, webFetch: web.webFetch });
+  const toolsets = createToolsets(ground);
   const transfers = createTransfers(shell, ground);
   const forgetting = createForgetting({ cookies: cookies.cookies, logins: logins.logins });
   const { parts, ...served } = joined([
-    ...[agents, { parts: idempotency.parts }, servers, web, { parts: [egress] }],
+    ...[agents, { parts: idempotency.parts }, servers, toolsets, web, { parts: [egress] }],
     ...[logins, consents, rewrapValues(shell, { columns, app, system, keyRing }), cookies, transfers],
   ]);
   return shell.createService({

@@ -30,15 +30,19 @@ async function call(route: Route, as: As | null, headers: Record<string, string>
   const bodies: Record<string, unknown> = {
     'agents.create': { key: `copy-of-${id}`, model: 'small' },
     'agents.patch': { name: 'Changed' },
+    'toolsets.create': { name: `of-${id}` },
+    'toolsets.patch': { enabled: false },
     'mcp.servers.create': newServer(),
     'mcp.servers.patch': { timeout_ms: 1_000 },
     [acceptRoute]: { digest: '0'.repeat(64) },
     'browser.cookies.sync': { agent_id: id, cookies: [{ name: 'a', value: 'b', domain: 'a.example' }] },
   };
+  const toolset = route.path.includes('{toolset}') ? await makeToolset() : '';
   const body = bodies[route.id];
   const path = route.path
     .replace('{agentID}', id)
     .replace('{id}', serverId)
+    .replace('{toolset}', toolset)
     .replace('{server_id}', newId())
     .replace('{name}', 'any');
   return agents.call(route.method, path, {
@@ -46,6 +50,11 @@ async function call(route: Route, as: As | null, headers: Record<string, string>
     headers,
     ...(body === undefined ? {} : { body }),
   });
+}
+
+async function makeToolset(): Promise<string> {
+  const body = { name: newId() };
+  return (await agents.call('POST', '/v1/toolsets', { as: tenant.admin, body })).body.id;
 }
 
 /** One that needs no connection. */
@@ -94,6 +103,14 @@ describe.each(own.map((route) => [route.id, route] as const))('%s', (_id, route)
       [tenant.bound('ann'), false],
       [{ role: 'owner' }, false],
     ];
+    const ofToolsets: [As, boolean][] = [
+      [tenant.admin, true],
+      [{ ...tenant.admin, scopes: ['tools.call'] }, route.method === 'GET'],
+      [{ ...tenant.admin, scopes: ['mcp.write'] }, route.method !== 'GET'],
+      [{ ...tenant.admin, scopes: ['agents.write', 'chat'] }, false],
+      [tenant.user, route.method === 'GET'],
+      [{ role: 'owner' }, false],
+    ];
     const ofLinks: [As, boolean][] = [
       [tenant.admin, true],
       [tenant.bound('ann'), true],
@@ -112,7 +129,8 @@ describe.each(own.map((route) => [route.id, route] as const))('%s', (_id, route)
       [{ role: 'owner', scopes: ['agents.write'] }, false],
     ];
     const ofOthers = route.id.startsWith('mcp.') ? ofServers : ofAgents;
-    const ofBrowsers = route.id.startsWith('browser.') ? ofCookies : ofOthers;
+    const ofTools = route.id.startsWith('toolsets.') ? ofToolsets : ofOthers;
+    const ofBrowsers = route.id.startsWith('browser.') ? ofCookies : ofTools;
     const ofOwn = route.id.startsWith('mcp.logins.') ? ofLogins : ofBrowsers;
     const callers = route.id === linkRoute ? ofLinks : ofOwn;
     // The server of the request wants no consent, and the user has no login there.

@@ -85,6 +85,7 @@ import type {
   PatchTenant,
   Tenant,
 } from '@gatehouse/contract/tenants';
+import type { createToolset, PatchToolset, WireToolset } from '@gatehouse/contract/toolsets';
 import type { TraceContent } from '@gatehouse/contract/trace-content';
 import type { Trace, tracePage } from '@gatehouse/contract/traces';
 import type { createPreview, TransferPreview, WireTransfer } from '@gatehouse/contract/transfers';
@@ -291,6 +292,10 @@ export interface Endpoints {
   'POST /v1/mcp/servers/{id}/refresh': { answer: WireMcpServer };
   'POST /v1/mcp/servers/{id}/tools/{name}/accept': { body: { digest: string }; answer: WireMcpServer };
   'POST /v1/mcp/servers/{id}/consent-links': { answer: z.output<typeof mcpConsentLink> };
+  'GET /v1/toolsets': { query: Query<Paged>; answer: List<WireToolset> };
+  'POST /v1/toolsets': { body: z.input<typeof createToolset>; answer: WireToolset };
+  'PATCH /v1/toolsets/{toolset}': { body: PatchToolset; answer: WireToolset };
+  'DELETE /v1/toolsets/{toolset}': { answer: undefined };
   'GET /v1/files': { query: Query<'limit' | 'purpose'>; answer: ObjectList<z.output<typeof file>> };
   'POST /v1/files': { body: FormData; answer: z.output<typeof file> };
   'DELETE /v1/files/{file_id}': { answer: z.output<typeof deletedFile> };

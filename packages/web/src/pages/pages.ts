@@ -30,6 +30,7 @@ import { Spending } from './spending.tsx';
 import { OwnerSubscriptions, Subscriptions } from './subscriptions.tsx';
 import { System } from './system.tsx';
 import { Tenants } from './tenants.tsx';
+import { Toolsets } from './toolsets.tsx';
 import { Trace } from './trace.tsx';
 import { Traces } from './traces.tsx';
 import { TransferPreview } from './transfer-preview.tsx';
@@ -76,6 +77,7 @@ const build = [
   { path: '/app/memory/:id', title: 'Memory', ...memory, component: Memory },
   { path: '/app/graph/:id', title: 'Knowledge graph', ...memory, component: Graph },
   { path: '/app/mcp-servers', title: 'MCP servers', ...mcp, component: McpServers },
+  { path: '/app/toolsets', title: 'Toolsets', ...mcp, component: Toolsets },
   { path: '/app/channels', title: 'Channels', ...channels, component: Channels },
   { path: '/app/channels/:id', title: 'Channel', ...channels, component: Channel },
   { path: '/app/webhooks', title: 'Webhooks', ...webhooks, component: Webhooks },

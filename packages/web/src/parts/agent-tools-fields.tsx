@@ -48,7 +48,7 @@ export function AgentToolsFields({ value, onChange }: FieldsProps<ToolsDraft>) {
         />
       ) : null}
       {maySeeServers ? (
-        <ServerTools value={value.mcp_servers} onChange={setServers} />
+        <ServerTools value={value.mcp_servers} onChange={setServers} param="tools.mcp_servers" />
       ) : (
         <LinesField
           label="MCP servers"

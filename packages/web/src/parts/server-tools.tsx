@@ -4,13 +4,15 @@ import { Checks } from './checks.tsx';
 import { KnownAnswer } from './known-answer.tsx';
 
 interface ServerToolsProps {
+  /** The API's name of the field. */
+  param: string;
   /** `SERVER` for all of its tools, `SERVER/TOOL` for one. */
   value: readonly string[];
   onChange: (names: readonly string[]) => void;
 }
 
-/** The MCP servers of the tenant and their tools, to tick for an agent. */
-export function ServerTools({ value, onChange }: ServerToolsProps) {
+/** The MCP servers of the tenant and their tools, to tick. */
+export function ServerTools({ param, value, onChange }: ServerToolsProps) {
   const known = useItems('GET /v1/mcp/servers', {});
   return (
     <KnownAnswer known={known}>
@@ -20,7 +22,7 @@ export function ServerTools({ value, onChange }: ServerToolsProps) {
           options={optionsOf(servers, value)}
           value={value}
           onChange={(names) => onChange(withoutRepeats(names))}
-          param="tools.mcp_servers"
+          param={param}
         />
       )}
     </KnownAnswer>

@@ -84,10 +84,7 @@ export class AgentStore extends Store {
 
   /** The names of the agents with these keys, likewise. */
   keyed(viewer: Viewer, keys: readonly string[]): Promise<Pick<Agent, 'id' | 'key' | 'name'>[]> {
-    return this.tenant(viewer.tenantId).all(
-      `select id, key, name from agent.agents where ${visible} and key = any($4::text[])`,
-      [...sight(viewer), keys],
-    );
+    return findKeyedAgents(this.tenant(viewer.tenantId), viewer, keys);
   }
 
   /** The newest `limit` agents with a key or name that begins with this text, in any case. */
@@ -134,6 +131,18 @@ async function selectAgent(
      order by (id = $4::uuid) desc nulls last limit 1 ${lock}`,
     [...sight(viewer), isUuid(ref) ? ref : null, ref],
   );
+}
+
+/** The names of the agents with these keys, as far as the viewer may see them. On a connection of the tenant. */
+export async function findKeyedAgents(
+  db: Queryable,
+  viewer: Viewer,
+  keys: readonly string[],
+): Promise<Pick<Agent, 'id' | 'key' | 'name'>[]> {
+  return db.all(`select id, key, name from agent.agents where ${visible} and key = any($4::text[])`, [
+    ...sight(viewer),
+    keys,
+  ]);
 }
 
 /**
