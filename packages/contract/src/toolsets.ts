@@ -12,7 +12,7 @@ import {
   utcTime,
   uuid,
 } from './fields.ts';
-import { created, noContent, ok, pageExample, pick, routesWith, scope, type Route } from './route.ts';
+import { created, noContent, ok, pageExample, pageOf, pick, routesWith, scope, type Route } from './route.ts';
 
 /** Tools for programs: `/v1/toolsets*`. */
 
@@ -95,6 +95,29 @@ export type PatchToolset = z.output<typeof patchToolset>;
 
 export const listToolsets = z.strictObject(page);
 
+export const toolsetTool = z.strictObject({
+  name: z.string().describe('The name by which programs call it'),
+  description: z.string(),
+  input_schema: z.record(z.string(), z.unknown()).describe('JSON Schema of its arguments'),
+  read_only: z.boolean().describe('Whether it says that it changes nothing'),
+  source: z.strictObject({
+    type: z.enum(['mcp_server', 'agent']),
+    name: z.string().describe('The name of the server, or the key of the agent'),
+  }),
+});
+export type ToolsetTool = z.output<typeof toolsetTool>;
+export const toolsetToolList = listOf(toolsetTool);
+
+/** The most matches of a query. */
+export const maxToolsFound = 20;
+
+export const listToolsetTools = z.strictObject({
+  ...page,
+  q: storableText(1, 500)
+    .optional()
+    .describe(`Words in names and descriptions: the best ${maxToolsFound}, the best first`),
+});
+
 const example: WireToolset = {
   id: '0198c2e4-7c8d-7e9f-8a1b-3c4d5e6f7081',
   name: 'support',
@@ -108,6 +131,13 @@ const example: WireToolset = {
   missing: [],
   created_at: '2026-01-10T09:00:00.000Z',
   updated_at: '2026-01-10T09:00:00.000Z',
+};
+const toolExample: ToolsetTool = {
+  name: 'tickets__search_tickets',
+  description: 'Searches tickets by text.',
+  input_schema: { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] },
+  read_only: true,
+  source: { type: 'mcp_server', name: 'tickets' },
 };
 const params = { toolset: example.name };
 
@@ -162,5 +192,20 @@ export const routes: readonly Route[] = [
     response: noContent,
     summary: 'Delete a toolset',
     examples: { support: { summary: 'By its name', params } },
+  }),
+  read('toolsets.tools', 'GET /v1/toolsets/{toolset}/tools', {
+    query: listToolsetTools,
+    response: ok(toolsetToolList),
+    summary: 'List the tools of a toolset as the caller gets them',
+    description:
+      'In the order of their names; with `q`, the best matches. Tools of disabled servers, in review or denied by `tool_filter` are left out, and so are disabled agents and those that the caller cannot see. At most 5,000 tools, with 16 MiB of definitions.',
+    examples: {
+      search: {
+        summary: 'The tools that fit some words',
+        params,
+        query: { q: 'find tickets' },
+        response: pageOf(toolExample),
+      },
+    },
   }),
 ];

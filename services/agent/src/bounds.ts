@@ -79,6 +79,15 @@ export const maxOfferedTools = 512;
 export const maxOfferedBytes = 2 * 1024 * 1024;
 /** Servers and tools that don't exist, shown in a run of their agent; further ones are left out. */
 export const maxMissing = 20;
+/** The same of a toolset. Its search goes through so many tools at once, in about 10 ms. */
+export const maxToolsetTools = 5_000;
+export const maxToolsetBytes = 16 * 1024 * 1024;
+export const searchedAtOnce = 100;
+/** Words of a search, and characters of a description; the rest is not looked at. */
+export const searchedTerms = 20;
+export const searchedChars = 1_000;
+/** A page of tools ends before it. */
+export const maxToolPageBytes = 1024 * 1024;
 /** Lists of servers, of up to 1 MiB, read for a page of toolsets with single tools; further tools count as known. */
 export const maxServersChecked = 50;
 /** Schemas of tools mended in one piece: each takes up to 15 ms. */

@@ -33,7 +33,7 @@ export async function createService(config: AgentConfig, overrides: ShellOverrid
   const web = createWeb(shell, { egress, cookies: cookies.openCookies });
   const { registry } = servers;
   const tools = createTools({ ...ground, registry, webFetch: web.webFetch });
-  const toolsets = createToolsets(ground);
+  const toolsets = createToolsets({ ...ground, sources: tools.sources });
   const transfers = createTransfers(shell, ground);
   const forgetting = createForgetting({ cookies: cookies.cookies, logins: logins.logins });
   const { parts, ...served } = joined([

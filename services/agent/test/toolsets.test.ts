@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { WireToolset } from '@gatehouse/contract/toolsets';
+import type { ToolsetTool, WireToolset } from '@gatehouse/contract/toolsets';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import type { As } from '@gatehouse/test/service-under-test';
 import { TestMcpServer, type TestTool } from '@gatehouse/test/mcp-server';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
-/** Toolsets: who sees which. */
+/** Toolsets: who sees which, and the tools that each caller gets. */
 
 let agents: AgentServiceUnderTest;
 let tenant: TestTenant;
@@ -32,7 +32,7 @@ interface ToolsetAnswer {
   status: number;
   body: WireToolset & {
     error: { code: string; param: string | null };
-    data: WireToolset[];
+    data: (WireToolset & ToolsetTool)[];
     has_more: boolean;
     next_cursor: string | null;
   };
@@ -54,6 +54,12 @@ async function register(name: string, fields: object = {}): Promise<string> {
   const made = await agents.call('POST', '/v1/mcp/servers', { as: tenant.admin, body });
   expect(made.status).toBe(201);
   return made.body.id;
+}
+
+async function tools(as: As, query = '', name = 'support'): Promise<string[]> {
+  const { status, body } = await call('GET', `/${name}/tools${query}`, as);
+  expect(status).toBe(200);
+  return body.data.map((tool) => tool.name);
 }
 
 /** A key to call tools and manage nothing. */
@@ -169,7 +175,8 @@ describe('a caller', () => {
       [caller(), 'off'],
       [agents.makeTenant().admin, 'open'],
     ] as const)
-      expect([name, (await call('GET', `/${name}`, as)).status]).toEqual([name, 404]);
+      for (const path of [`/${name}`, `/${name}/tools`])
+        expect([path, (await call('GET', path, as)).status]).toEqual([path, 404]);
   });
 
   it('needs tools.call to read and mcp.write to write', async () => {
@@ -178,10 +185,11 @@ describe('a caller', () => {
     const statuses = async (as: As) => [
       (await call('GET', '', as)).status,
       (await call('GET', '/support', as)).status,
+      (await call('GET', '/support/tools', as)).status,
       (await call('PATCH', '/support', as, {})).status,
     ];
-    expect(await statuses(caller())).toEqual([200, 200, 403]);
-    expect(await statuses(manager)).toEqual([403, 403, 200]);
+    expect(await statuses(caller())).toEqual([200, 200, 200, 403]);
+    expect(await statuses(manager)).toEqual([403, 403, 403, 200]);
   });
 
   it('pages through its toolsets', async () => {
@@ -190,6 +198,108 @@ describe('a caller', () => {
     expect(first.body.data.map(({ name }) => name)).toEqual(['three', 'two']);
     const rest = await call('GET', `?limit=2&cursor=${first.body.next_cursor ?? ''}`, caller());
     expect([rest.body.data.map(({ name }) => name), rest.body.has_more]).toEqual([['one'], false]);
+  });
+});
+
+describe('the tools of a toolset', () => {
+  it('have the names of their server and schemas, in the order of their names', async () => {
+    await register('tickets');
+    await create({ mcp_servers: ['tickets'] });
+    const { body } = await call('GET', '/support/tools', caller());
+    expect(body.data).toEqual([
+      {
+        name: 'tickets__delete_ticket',
+        description: 'Deletes a ticket.',
+        input_schema: { type: 'object', properties: {} },
+        read_only: false,
+        source: { type: 'mcp_server', name: 'tickets' },
+      },
+      expect.objectContaining({ name: 'tickets__search_tickets', read_only: true }),
+    ]);
+  });
+
+  it('are those that are named and not denied, by any reference', async () => {
+    await register('tickets');
+    await create({ mcp_servers: ['tickets', 'tickets/delete_ticket'], deny: ['tickets/delete_ticket'] });
+    expect(await tools(caller())).toEqual(['tickets__search_tickets']);
+    await call('PATCH', '/support', tenant.admin, { mcp_servers: ['tickets/delete_ticket'] });
+    expect(await tools(caller())).toEqual([]);
+    await call('PATCH', '/support', tenant.admin, { deny: [] });
+    expect(await tools(caller())).toEqual(['tickets__delete_ticket']);
+  });
+
+  it('keep their plain names without a prefix', async () => {
+    await register('tickets');
+    await create({ mcp_servers: ['tickets'], prefix: false });
+    expect(await tools(caller())).toEqual(['delete_ticket', 'search_tickets']);
+  });
+
+  it('are none of disabled servers, of the filter of a server, or in review', async () => {
+    const id = await register('tickets', { tool_filter: { allow: [], deny: ['delete_ticket'] } });
+    await create({ mcp_servers: ['tickets'] });
+    expect(await tools(caller())).toEqual(['tickets__search_tickets']);
+    server.tools.splice(0, 1, { name: 'search_tickets', description: 'Sends all tickets elsewhere.' });
+    await agents.call('POST', `/v1/mcp/servers/${id}/refresh`, { as: tenant.admin });
+    expect(await tools(caller())).toEqual([]);
+    const body = { trust: 'follow' };
+    await agents.call('PATCH', `/v1/mcp/servers/${id}`, { as: tenant.admin, body });
+    expect(await tools(caller())).toEqual(['tickets__search_tickets']);
+    await agents.call('PATCH', `/v1/mcp/servers/${id}`, { as: tenant.admin, body: { enabled: false } });
+    expect(await tools(caller())).toEqual([]);
+  });
+
+  it('include agents that the caller sees, and tools of these', async () => {
+    await agents.makeAgent(tenant.admin, { key: 'clerk', description: 'Knows all orders.' });
+    await agents.makeAgent(tenant.admin, { key: 'resting', status: 'disabled' });
+    await agents.makeAgent(tenant.acting('ann'), { key: 'own', visibility: 'private', name: 'Own one' });
+    await create({ agents: ['clerk', 'clerk/memory_search', 'resting', 'own'] });
+    expect(await tools(caller())).toEqual(['agent__clerk', 'agent__clerk__memory_search']);
+    const { body } = await call('GET', '/support/tools', { ...tenant.bound('ann'), scopes: ['tools.call'] });
+    expect(body.data.map(({ name, description, source }) => [name, description, source])).toEqual([
+      ['agent__clerk', 'Knows all orders.', { type: 'agent', name: 'clerk' }],
+      ['agent__clerk__memory_search', expect.stringContaining('memory'), { type: 'agent', name: 'clerk' }],
+      ['agent__own', 'Own one', { type: 'agent', name: 'own' }],
+    ]);
+    expect(body.data[0]?.input_schema).toMatchObject({ required: ['input'], additionalProperties: false });
+  });
+
+  it('have names of their own where a server is called agent', async () => {
+    server.tools.splice(0, 2, { name: 'clerk' });
+    await register('agent');
+    await agents.makeAgent(tenant.admin, { key: 'clerk' });
+    await create({ mcp_servers: ['agent'], agents: ['clerk'] });
+    const names = await tools(caller());
+    expect(names).toEqual([
+      expect.stringMatching(/^agent__clerk_[0-9a-f]{8}$/),
+      expect.stringMatching(/^agent__clerk_[0-9a-f]{8}$/),
+    ]);
+    expect(new Set(names).size).toBe(2);
+  });
+
+  it('of a server with logins of users are those of the acting user', async () => {
+    const auth = { type: 'oauth', per_user: true };
+    await register('mail', { auth, verify: false });
+    await create({ mcp_servers: ['mail'] });
+    expect(await tools(tenant.bound('ann'))).toEqual(['mail__connect']);
+  });
+
+  it('come page by page, and are found by words, the best first', async () => {
+    await register('tickets');
+    await create({ mcp_servers: ['tickets'] });
+    const first = await call('GET', '/support/tools?limit=1', caller());
+    expect([first.body.data.map(({ name }) => name), first.body.has_more]).toEqual([
+      ['tickets__delete_ticket'],
+      true,
+    ]);
+    const cursor = first.body.next_cursor ?? '';
+    expect(await tools(caller(), `?limit=1&cursor=${cursor}`)).toEqual(['tickets__search_tickets']);
+    expect((await call('GET', '/support/tools?cursor=x', caller())).body.error.code).toBe('invalid_cursor');
+    expect(await tools(caller(), '?q=search')).toEqual(['tickets__search_tickets']);
+    expect(await tools(caller(), '?q=Delete+ticket')).toEqual([
+      'tickets__delete_ticket',
+      'tickets__search_tickets',
+    ]);
+    expect(await tools(caller(), '?q=weather')).toEqual([]);
   });
 });
 

@@ -85,7 +85,7 @@ import type {
   PatchTenant,
   Tenant,
 } from '@gatehouse/contract/tenants';
-import type { createToolset, PatchToolset, WireToolset } from '@gatehouse/contract/toolsets';
+import type { createToolset, PatchToolset, ToolsetTool, WireToolset } from '@gatehouse/contract/toolsets';
 import type { TraceContent } from '@gatehouse/contract/trace-content';
 import type { Trace, tracePage } from '@gatehouse/contract/traces';
 import type { createPreview, TransferPreview, WireTransfer } from '@gatehouse/contract/transfers';
@@ -296,6 +296,7 @@ export interface Endpoints {
   'POST /v1/toolsets': { body: z.input<typeof createToolset>; answer: WireToolset };
   'PATCH /v1/toolsets/{toolset}': { body: PatchToolset; answer: WireToolset };
   'DELETE /v1/toolsets/{toolset}': { answer: undefined };
+  'GET /v1/toolsets/{toolset}/tools': { query: Query<Paged | 'q'>; answer: List<ToolsetTool> };
   'GET /v1/files': { query: Query<'limit' | 'purpose'>; answer: ObjectList<z.output<typeof file>> };
   'POST /v1/files': { body: FormData; answer: z.output<typeof file> };
   'DELETE /v1/files/{file_id}': { answer: z.output<typeof deletedFile> };

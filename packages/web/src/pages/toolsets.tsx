@@ -9,6 +9,7 @@ import type { Column } from '../parts/table.tsx';
 import { TextLines } from '../parts/text-lines.tsx';
 import { visibilities } from '../parts/toolset-draft.ts';
 import { NewToolsetForm, ToolsetForm } from '../parts/toolset-form.tsx';
+import { ToolsetTools } from '../parts/toolset-tools.tsx';
 
 /** Tools for programs. */
 export function Toolsets() {
@@ -56,6 +57,7 @@ function ToolsetButtons({ toolset, onDone }: { toolset: WireToolset; onDone: () 
   const { id, name, enabled } = toolset;
   return (
     <span class="actions">
+      <ToolsetTools toolset={toolset} />
       <FormButton label="Edit" subject={name} onDone={onDone}>
         {(done) => <ToolsetForm toolset={toolset} onDone={done} />}
       </FormButton>

@@ -9,7 +9,14 @@ import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
-import { isAgentRef, settingNames, type Agent, type AgentSettings, type AgentSummary } from './agent.ts';
+import {
+  isAgentRef,
+  settingNames,
+  type ActiveAgent,
+  type Agent,
+  type AgentSettings,
+  type AgentSummary,
+} from './agent.ts';
 import type { Viewer } from './viewer.ts';
 
 export interface AgentFilter {
@@ -85,6 +92,15 @@ export class AgentStore extends Store {
   /** The names of the agents with these keys, likewise. */
   keyed(viewer: Viewer, keys: readonly string[]): Promise<Pick<Agent, 'id' | 'key' | 'name'>[]> {
     return findKeyedAgents(this.tenant(viewer.tenantId), viewer, keys);
+  }
+
+  /** The active agents with these keys, likewise. */
+  findActive(viewer: Viewer, keys: readonly string[]): Promise<ActiveAgent[]> {
+    return this.tenant(viewer.tenantId).all(
+      `select id, key, name, description from agent.agents
+       where ${visible} and status = 'active' and not closed and key = any($4::text[])`,
+      [...sight(viewer), keys],
+    );
   }
 
   /** The newest `limit` agents with a key or name that begins with this text, in any case. */

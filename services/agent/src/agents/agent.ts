@@ -23,6 +23,9 @@ export interface Agent extends AgentSettings {
 /** Fields of an agent for a list of names: settings may be large. */
 export type AgentSummary = Pick<Agent, 'id' | 'key' | 'createdAt'>;
 
+/** An agent as a tool of programs. */
+export type ActiveAgent = Pick<Agent, 'id' | 'key' | 'name' | 'description'>;
+
 /** Whether a text has the form of an id or a key. Any other text names no agent. */
 export function isAgentRef(text: string): boolean {
   return isUuid(text) || slug.safeParse(text).success;

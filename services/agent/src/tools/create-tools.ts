@@ -23,5 +23,8 @@ export function createTools({
     textsFor: (server, user) => logins.findTexts(server, user),
   });
   const tools = { agents: new AgentStore(rpc), servers, offered, registry, webFetch };
-  return { rpcs: { listTools: listTools(tools), callTool: callTool(tools) } };
+  return {
+    sources: { servers, offered, registry },
+    rpcs: { listTools: listTools(tools), callTool: callTool(tools) },
+  };
 }

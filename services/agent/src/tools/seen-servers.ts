@@ -5,7 +5,7 @@ import { serverNames } from './agent-tools.ts';
 import type { OfferedTools, SeenServer } from './offered-tools.ts';
 import { listWaitMs } from '../bounds.ts';
 
-interface ServerSources {
+export interface ServerSources {
   servers: { findEnabled: (tenantId: string, names: readonly string[]) => Promise<KnownHead[]> };
   offered: OfferedTools;
   registry: McpRegistry;

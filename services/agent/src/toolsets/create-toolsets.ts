@@ -1,8 +1,17 @@
+import { AgentStore } from '../agents/agent-store.ts';
 import type { Ground } from '../ground.ts';
+import type { ServerSources } from '../tools/seen-servers.ts';
 import { toolsetHandlers } from './toolset-handlers.ts';
 import { ToolsetStore } from './toolset-store.ts';
 
-/** The toolsets of tenants, by which programs may call tools. */
-export function createToolsets({ app, changes }: Ground) {
-  return { handlers: toolsetHandlers({ toolsets: new ToolsetStore(app), changes }) };
+/** Toolsets, and what each caller gets of them. */
+export function createToolsets({ app, changes, sources }: Ground & { sources: ServerSources }) {
+  return {
+    handlers: toolsetHandlers({
+      toolsets: new ToolsetStore(app),
+      agents: new AgentStore(app),
+      sources,
+      changes,
+    }),
+  };
 }
