@@ -258,6 +258,32 @@ it('guardrails are made, changed, and keep credentials that are not sent again',
   expect(await shown()).toMatchObject({ check: { type: 'secrets' } });
 });
 
+it('toolsets and keys are made, and changed where they differ', async () => {
+  const declare = (servers: string, scopes: string) =>
+    writeFile(
+      file,
+      `toolsets: [{ name: desk, mcp_servers: [${servers}], visibility: named }]
+api_keys: [{ name: laptop, role: user, scopes: [${scopes}], toolsets: [desk] }]
+`,
+    );
+  await declare('mail, files/list', 'tools.call');
+  const secrets = path.join(commandLine.folder, 'toolsets.jsonl');
+  expect(await run(`apply -f ${file} --secrets-file ${secrets}`)).toEqual({
+    ...{ code: 0, error: '', out: '+ created toolsets desk\n+ created api_keys laptop\n' },
+  });
+  await declare('files/list, mail', 'tools.call');
+  expect(await run(`plan -f ${file}`)).toMatchObject({ code: 0, out: 'Everything is as declared.\n' });
+  await declare('mail', 'chat, tools.call');
+  expect(await run(`apply -f ${file}`)).toEqual({
+    ...{ code: 0, error: '' },
+    out: '~ updated toolsets desk (mcp_servers)\n~ updated api_keys laptop (scopes)\n',
+  });
+  const { data } = (await gateway.call('/v1/api-keys', { key: tenant.adminKey })).body as {
+    data: { name: string; scopes: string[] }[];
+  };
+  expect(data.find(({ name }) => name === 'laptop')?.scopes).toEqual(['chat', 'tools.call']);
+});
+
 it('a user is declared by its id, and a policy counts as it was made', async () => {
   const key = tenant.adminKey;
   const body = { aliases: ['ada@example.com'] };

@@ -52,6 +52,14 @@ agents:
     memory: { enabled: true, write: true }
     metadata: { team: ops, nested: { list: [1, 2] } }
   - { key: other, model: priced, status: disabled }
+toolsets:
+  - name: desk
+    description: Mail and files.
+    mcp_servers: [mail, files/list]
+    deny: [mail/send]
+    agents: [clerk, clerk/memory_search]
+    visibility: named
+  - { name: mailing, mcp_servers: [mail], prefix: false, enabled: false }
 channels:
   - name: Desk
     agent: clerk
@@ -101,6 +109,8 @@ api_keys:
     expires_at: '2099-01-01T00:00:00Z'
     limits: { requests_per_minute: 60 }
     budget: { usd: '5', period: day }
+    toolsets: [desk]
+    client_settings: laptops
   - { name: ada, role: user, user_id: ada }
 `;
 
@@ -244,7 +254,7 @@ it('an export has what the key may read, and names the rest', async () => {
   const { code, out, error } = await run('export', { key: (key.body as { key: string }).key });
   expect([code, error]).toEqual([
     1,
-    'Left out, because this key may not read them: mcp_servers, channels, endpoints, subscriptions, users, policies, guardrails\n',
+    'Left out, because this key may not read them: mcp_servers, toolsets, channels, endpoints, subscriptions, users, policies, guardrails\n',
   ]);
   expect(out).toContain('#   subscriptions\n');
   expect(out).toContain('  - key: clerk\n');

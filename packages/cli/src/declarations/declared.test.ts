@@ -78,7 +78,7 @@ it('all mistakes are reported at once, each with its line', async () => {
   await expect(read({ 'a.yaml': file })).rejects.toThrow(
     [
       `${at}:6: agents[3] has no key`,
-      `${at}:7: agent is none of tenants, mcp_servers, agents, channels, endpoints, subscriptions, users, policies, guardrails, api_keys`,
+      `${at}:7: agent is none of tenants, mcp_servers, agents, toolsets, channels, endpoints, subscriptions, users, policies, guardrails, api_keys`,
       `${at}:3: agents: a is declared twice, first at ${at}:2`,
       `${at}:5: The environment has no NONE. For the text itself, write $$\{NONE}.`,
     ].join('\n'),

@@ -45,6 +45,7 @@ export const kinds: readonly Kind[] = [
     once: ['verify'],
   },
   { ...plain, name: 'agents', path: '/v1/agents', identity: 'key', options: ['allow_missing'] },
+  { ...plain, name: 'toolsets', path: '/v1/toolsets', identity: 'name' },
   {
     ...plain,
     name: 'channels',
