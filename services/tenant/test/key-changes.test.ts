@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ApiKey } from '@gatehouse/contract/keys';
 import { newId } from '@gatehouse/kit/ids';
+import { eventually } from '@gatehouse/test/eventually';
 import type { As } from '@gatehouse/test/service-under-test';
+import { Client } from 'pg';
 import { Programs } from './programs.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
@@ -144,6 +146,29 @@ describe('a change of a key', () => {
     await patch(id, { scopes: ['mcp.write'] });
     expect((await principalOf(program))?.scopes).toEqual(['mcp.write']);
     expect(await scopesOfSession(id)).toEqual(['mcp.write']);
+  });
+
+  it('takes a scope from a session whose login began before the change was committed', async () => {
+    const { id, key } = (await create({ scopes: ['chat', 'memory.read'] })).body;
+    const other = new Client({ connectionString: tenants.database.adminUrl });
+    await other.connect();
+    try {
+      await other.query('begin');
+      await other.query('select from tenant.api_keys where id = $1 for update', [id]);
+      await other.query(`update tenant.api_keys set scopes = '{chat}' where id = $1`, [id]);
+      const login = new Programs(tenants, tenant).logIn(key);
+      await eventually(async () => {
+        const waiting = await tenants.rows(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        );
+        expect(waiting).toHaveLength(1);
+      });
+      await other.query('commit');
+      await login;
+    } finally {
+      await other.end();
+    }
+    expect(await scopesOfSession(id)).toEqual(['chat']);
   });
 
   it('takes from sessions, and from keys made with it, what it takes from the key', async () => {

@@ -1,5 +1,5 @@
 import type { Queryable, Changed } from '@gatehouse/pg/pool';
-import { grants, scopes as allScopes } from '@gatehouse/contract/scopes';
+import { grants, scopes as allScopes, type Scope } from '@gatehouse/contract/scopes';
 import type { Person, ProgramRights, Rights, ApiKey, KeySettings, NewApiKey } from './api-key.ts';
 import type { PageRequest } from '@gatehouse/kit/page';
 import { Store } from '@gatehouse/pg/store';
@@ -83,6 +83,18 @@ export async function insertApiKey(db: Queryable, key: NewApiKey): Promise<ApiKe
 /** The key, locked until the transaction ends. Null when the connection doesn't reach it. */
 export async function lockApiKey(db: Queryable, id: string): Promise<ApiKey | null> {
   return db.first<ApiKey>(`select ${apiKeyColumns} from tenant.api_keys where id = $1 for update`, [id]);
+}
+
+/**
+ * Those of some scopes a key has, after the changes of the key already begun. It doesn't change before the
+ * transaction ends.
+ */
+export async function holdScopes(db: Queryable, id: string, some: readonly Scope[]): Promise<Scope[]> {
+  const key = await db.one<{ scopes: Scope[] }>(
+    'select scopes from tenant.api_keys where id = $1 for share',
+    [id],
+  );
+  return some.filter((scope) => grants(key.scopes, scope));
 }
 
 /**

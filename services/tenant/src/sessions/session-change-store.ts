@@ -7,7 +7,7 @@ import { inTenantOrder, withTenant, type Pool, type Queryable } from '@gatehouse
 import { mostLoginsOfKey } from '../bounds.ts';
 import type { IssuerLogout } from '../issuers/issuer.ts';
 import type { LoginUser, RevalidatedUser } from '../users/login-user-store.ts';
-import { insertApiKey, findLoginKeys } from '../keys/api-key-store.ts';
+import { findLoginKeys, holdScopes, insertApiKey } from '../keys/api-key-store.ts';
 import { keyCreated } from '../keys/key-views.ts';
 import { newApiKey, haveSameRights, type Rights } from '../keys/api-key.ts';
 import {
@@ -139,11 +139,13 @@ export class SessionChangeStore {
   }
 
   async #open(db: Queryable, session: NewSession, from: From): Promise<Session> {
+    // Locked before its sessions, as a change of the key does.
+    const scopes = await holdScopes(db, session.keyId, session.scopes);
     assertFewLogins(await countNewSessions(db, session.keyId));
     const by = circumstancesOf(session, from);
     for (const ended of await endOldestSessions(db, session))
       await this.#options.record(db, auditEntryOf(sessionChange('session.ended', ended), by));
-    const opened = await insertSession(db, session);
+    const opened = await insertSession(db, { ...session, scopes });
     await this.#options.record(db, auditEntryOf(sessionChange('session.created', opened), by));
     return opened;
   }
