@@ -161,7 +161,7 @@ module.exports = {
         'requests of a tenant wait for connections in turns by tenant, apart from the work for all tenants',
       severity: 'error',
       from: { path: '^services/[^/]+/src/.*-handlers\\.ts$', pathNot: beyondTenants },
-      to: { path: '-system-store\\.ts$' },
+      to: { path: '-system-(pg-)?store\\.ts$' },
     },
     { name: 'no-circular', severity: 'error', from: {}, to: { circular: true } },
     {

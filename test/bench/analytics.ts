@@ -5,7 +5,7 @@ import { createRegistry } from '@gatehouse/kit/metrics';
 import { createPool } from '@gatehouse/pg/pool';
 import { UsageConsumer } from '@gatehouse/service-analytics/ingest/usage-consumer';
 import { Partitions } from '@gatehouse/service-analytics/traces/partitions-job';
-import { UsageStore } from '@gatehouse/service-analytics/usage/usage-store';
+import { UsageStore } from '@gatehouse/service-analytics/usage/usage-pg-store';
 import { eventOf } from '@gatehouse/test/run-event';
 import { Client } from 'pg';
 import { withDatabase } from './database.ts';

@@ -3,7 +3,7 @@ import {
   measures,
   measuresOfRun,
   personalDimensions,
-} from '@gatehouse/service-analytics/usage/measure-store';
+} from '@gatehouse/service-analytics/usage/measure-pg-store';
 import { eventually } from '@gatehouse/test/eventually';
 import type { Client } from 'pg';
 

@@ -31,7 +31,7 @@ export const accepted: readonly Accepted[] = [
     reason: 'the owner has 8 guardrails at most',
   },
   {
-    file: 'services/analytics/src/daily-rollups/daily-rollup-system-store.ts',
+    file: 'services/analytics/src/daily-rollups/daily-rollup-system-pg-store.ts',
     begins: "update analytics.settled_days set state = 'changed', hours = 0, cut_hours = 0",
     problem: 'compares all with all: ((CASE WHEN',
     reason: 'looks for a midnight at three times of each day of one tenant',
@@ -67,7 +67,7 @@ export const accepted: readonly Accepted[] = [
     reason: 'once an hour, for the deletions of 30 days, which are all that the table keeps',
   },
   {
-    file: 'services/analytics/src/forgetting/forget-system-store.ts',
+    file: 'services/analytics/src/forgetting/forget-system-pg-store.ts',
     begins: 'select tenant_id as "tenantId", user_digest as digest, least(requested_at, created_at)',
     problem: 'reads all of analytics.forgotten_users',
     reason: 'once an hour, for the deletions of 30 days, which are all that the table keeps',

@@ -8,7 +8,7 @@ import { createFeatures } from './create-features.ts';
 import { forget } from './forgetting/forget-user-job.ts';
 import type { RetentionTimes } from './retention/retention-job.ts';
 import { exportConnections } from './usage/export-handlers.ts';
-import { usageLagSeconds } from './usage/usage-store.ts';
+import { usageLagSeconds } from './usage/usage-pg-store.ts';
 
 /** Settings a test may replace. */
 export interface AnalyticsOverrides extends ShellOverrides {

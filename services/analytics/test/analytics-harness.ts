@@ -23,7 +23,7 @@ import { someRpcs } from '@gatehouse/test/some-rpcs';
 import { ServiceUnderTest } from '@gatehouse/test/service-under-test';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { loadConfig } from '../src/config.ts';
-import { foldRuns } from '../src/rollups/rollup-system-store.ts';
+import { foldRuns } from '../src/rollups/rollup-system-pg-store.ts';
 import { TenantSettingsClient } from '../src/shared/tenant-settings-client.ts';
 import { Retention } from '../src/retention/retention-job.ts';
 import { createService, type AnalyticsOverrides } from '../src/service.ts';

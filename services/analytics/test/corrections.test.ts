@@ -7,10 +7,10 @@ import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import type { UsageConsumer } from '../src/ingest/usage-consumer.ts';
 import { forget } from '../src/forgetting/forget-user-job.ts';
-import { forgetTraces, forgetUsage, noteDeletion } from '../src/forgetting/forget-system-store.ts';
-import { foldRuns } from '../src/rollups/rollup-system-store.ts';
+import { forgetTraces, forgetUsage, noteDeletion } from '../src/forgetting/forget-system-pg-store.ts';
+import { foldRuns } from '../src/rollups/rollup-system-pg-store.ts';
 import type { SummaryRequest } from '../src/usage/summary.ts';
-import { UsageStore } from '../src/usage/usage-store.ts';
+import { UsageStore } from '../src/usage/usage-pg-store.ts';
 import { correction, makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
 import { noFilter, startIngest, type IngestFixture } from './ingest-fixture.ts';
 

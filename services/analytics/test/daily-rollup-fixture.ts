@@ -9,9 +9,9 @@ import { Client } from 'pg';
 import { DailyRollupJob } from '../src/daily-rollups/daily-rollup-job.ts';
 import type { PeriodParts } from '../src/usage/period-parts.ts';
 import type { Period } from '../src/usage/period.ts';
-import { readParts } from '../src/usage/rolled-days-store.ts';
+import { readParts } from '../src/usage/rolled-days-pg-store.ts';
 import type { SummaryRequest } from '../src/usage/summary.ts';
-import { UsageStore } from '../src/usage/usage-store.ts';
+import { UsageStore } from '../src/usage/usage-pg-store.ts';
 import { makeCall, makeEnd, received } from './event-fixture.ts';
 import { noFilter, startIngest, type IngestFixture } from './ingest-fixture.ts';
 

@@ -3,10 +3,10 @@ import type { Dimension } from '@gatehouse/contract/usage';
 import { newId } from '@gatehouse/kit/ids';
 import { withTenantSnapshot } from '@gatehouse/pg/pool';
 import { Client } from 'pg';
-import { readFirstGroups } from '../src/usage/first-groups-store.ts';
+import { readFirstGroups } from '../src/usage/first-groups-pg-store.ts';
 import type { SummaryRequest } from '../src/usage/summary.ts';
-import { measures, totalsKey } from '../src/usage/measure-store.ts';
-import { UsageStore } from '../src/usage/usage-store.ts';
+import { measures, totalsKey } from '../src/usage/measure-pg-store.ts';
+import { UsageStore } from '../src/usage/usage-pg-store.ts';
 import { noFilter, startIngest, type IngestFixture } from './ingest-fixture.ts';
 
 let fixture: IngestFixture;

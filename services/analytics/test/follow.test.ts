@@ -4,7 +4,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { decodeCursor, encodeCursor, type Position } from '../src/traces/trace-cursor.ts';
 import type { UsageConsumer } from '../src/ingest/usage-consumer.ts';
-import { TraceStore } from '../src/traces/trace-store.ts';
+import { TraceStore } from '../src/traces/trace-pg-store.ts';
 import { makeEnd, makeStart, received } from './event-fixture.ts';
 import { startIngest, type IngestFixture } from './ingest-fixture.ts';
 

@@ -4,7 +4,7 @@ import { newId } from '@gatehouse/kit/ids';
 import type { ForgetUserResponse } from '@gatehouse/proto/participant/v1/participant';
 import { eventually } from '@gatehouse/test/eventually';
 import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
-import { oldDeletions } from '../src/forgetting/forget-system-store.ts';
+import { oldDeletions } from '../src/forgetting/forget-system-pg-store.ts';
 import { AnalyticsHarness, endOf, idAt, startOf } from './analytics-harness.ts';
 
 const settleMs = 300;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import type { Pool } from '@gatehouse/pg/pool';
-import { groupRuns, type GroupedBy, type RunGrouping } from '../src/preview/group-runs-store.ts';
+import { groupRuns, type GroupedBy, type RunGrouping } from '../src/preview/group-runs-pg-store.ts';
 import { AnalyticsHarness } from './analytics-harness.ts';
 import { makeEnd } from './event-fixture.ts';
 

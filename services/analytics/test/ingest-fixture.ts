@@ -3,7 +3,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
-import { foldRuns } from '../src/rollups/rollup-system-store.ts';
+import { foldRuns } from '../src/rollups/rollup-system-pg-store.ts';
 import { UsageConsumer } from '../src/ingest/usage-consumer.ts';
 import { Partitions } from '../src/traces/partitions-job.ts';
 import type { UsageFilter } from '../src/usage/summary.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { withTenant } from '@gatehouse/pg/pool';
 import { tablesWithoutPolicies } from '@gatehouse/test/rls-audit';
-import { groupedKey, measures, usageKey } from '../src/usage/measure-store.ts';
+import { groupedKey, measures, usageKey } from '../src/usage/measure-pg-store.ts';
 import { AnalyticsHarness } from './analytics-harness.ts';
 
 let analytics: AnalyticsHarness;

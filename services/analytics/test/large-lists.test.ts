@@ -4,9 +4,9 @@ import { costSummary, usageSummary } from '@gatehouse/contract/usage';
 import { newId } from '@gatehouse/kit/ids';
 import { pageBytes } from '@gatehouse/kit/page';
 import { eventually } from '@gatehouse/test/eventually';
-import { TraceStore } from '../src/traces/trace-store.ts';
-import { measures } from '../src/usage/measure-store.ts';
-import { UsageStore } from '../src/usage/usage-store.ts';
+import { TraceStore } from '../src/traces/trace-pg-store.ts';
+import { measures } from '../src/usage/measure-pg-store.ts';
+import { UsageStore } from '../src/usage/usage-pg-store.ts';
 import { AnalyticsHarness } from './analytics-harness.ts';
 import { makeCall, makeEnd } from './event-fixture.ts';
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import fc from 'fast-check';
 import type { Dimension } from '@gatehouse/contract/usage';
-import { OwnerUsageStore } from '../src/usage/owner-usage-system-store.ts';
+import { OwnerUsageStore } from '../src/usage/owner-usage-system-pg-store.ts';
 import type { Group, SummaryRequest, Totals } from '../src/usage/summary.ts';
 import {
   dayMs,

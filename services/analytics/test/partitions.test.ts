@@ -6,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database'
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { Partitions } from '../src/traces/partitions-job.ts';
-import { ensurePartition } from '../src/traces/partition-system-store.ts';
+import { ensurePartition } from '../src/traces/partition-system-pg-store.ts';
 
 const log = createLogger('analytics', 'silent');
 

@@ -4,7 +4,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { RefusedDays } from '../src/daily-rollups/refused-days-job.ts';
 import { forget } from '../src/forgetting/forget-user-job.ts';
 import type { ListPosition } from '../src/traces/list-cursor.ts';
-import { RefusedListStore } from '../src/traces/refused-list-store.ts';
+import { RefusedListStore } from '../src/traces/refused-list-pg-store.ts';
 import { AnalyticsHarness } from './analytics-harness.ts';
 import { detail, entryOf, eventOf, refusedReads } from './refused-fixture.ts';
 

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { DailyRollupJob } from '../src/daily-rollups/daily-rollup-job.ts';
-import { addUp } from '../src/daily-rollups/daily-rollup-store.ts';
-import { settlePart } from '../src/daily-rollups/daily-rollup-system-store.ts';
+import { addUp } from '../src/daily-rollups/daily-rollup-pg-store.ts';
+import { settlePart } from '../src/daily-rollups/daily-rollup-system-pg-store.ts';
 import { noFilter } from './ingest-fixture.ts';
 import {
   eventsOf,

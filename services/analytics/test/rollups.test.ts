@@ -6,13 +6,13 @@ import { createRegistry } from '@gatehouse/kit/metrics';
 import { lockWaits } from '@gatehouse/test/lock-waits';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
-import { addClosedFold, closeFold, foldRuns } from '../src/rollups/rollup-system-store.ts';
+import { addClosedFold, closeFold, foldRuns } from '../src/rollups/rollup-system-pg-store.ts';
 import { RollupJob } from '../src/rollups/rollup-job.ts';
-import { forgetTraces, forgetUsage, noteDeletion } from '../src/forgetting/forget-system-store.ts';
+import { forgetTraces, forgetUsage, noteDeletion } from '../src/forgetting/forget-system-pg-store.ts';
 import { forget } from '../src/forgetting/forget-user-job.ts';
-import { deleteTraces } from '../src/retention/retention-system-store.ts';
+import { deleteTraces } from '../src/retention/retention-system-pg-store.ts';
 import type { Summary, SummaryRequest } from '../src/usage/summary.ts';
-import { countWaitingFolds, UsageStore } from '../src/usage/usage-store.ts';
+import { countWaitingFolds, UsageStore } from '../src/usage/usage-pg-store.ts';
 import { correction, makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
 import { noFilter, startIngest, type IngestFixture } from './ingest-fixture.ts';
 

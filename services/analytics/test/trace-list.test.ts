@@ -3,7 +3,7 @@ import type { Trace } from '@gatehouse/contract/traces';
 import type { RunEnded } from '@gatehouse/events/run-event';
 import type { Principal } from '@gatehouse/identity/principal';
 import { newId } from '@gatehouse/kit/ids';
-import { TraceListStore } from '../src/traces/trace-list-store.ts';
+import { TraceListStore } from '../src/traces/trace-list-pg-store.ts';
 import { AnalyticsHarness } from './analytics-harness.ts';
 import { correction, makeEnd, makeStart } from './event-fixture.ts';
 

@@ -19,7 +19,7 @@ import {
   type SettledSizes,
   type TenantDay,
   type TenantRollUps,
-} from './daily-rollup-system-store.ts';
+} from './daily-rollup-system-pg-store.ts';
 
 export interface SettlingOptions {
   /** Acts as `analytics_system`. */

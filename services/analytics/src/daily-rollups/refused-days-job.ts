@@ -6,7 +6,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import { refusedBatch } from '../bounds.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
-import { addUpRefusals, nextTenantsOfRefusals } from './refused-days-system-store.ts';
+import { addUpRefusals, nextTenantsOfRefusals } from './refused-days-system-pg-store.ts';
 
 export interface RefusedDaysOptions {
   /** Acts as `analytics_system`. */

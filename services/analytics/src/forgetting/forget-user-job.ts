@@ -2,7 +2,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { randomBase62 } from '@gatehouse/kit/ids';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { UserDeletion } from '@gatehouse/shell/deletion-inbox';
-import { forgetDeadLetters, forgetTraces, forgetUsage, noteDeletion } from './forget-system-store.ts';
+import { forgetDeadLetters, forgetTraces, forgetUsage, noteDeletion } from './forget-system-pg-store.ts';
 
 /** Longer than a statement storing events, from its check for deletions to its commit. */
 const defaultSettleMs = 10_000;

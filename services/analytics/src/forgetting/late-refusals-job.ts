@@ -4,7 +4,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import type { Pool } from '@gatehouse/pg/pool';
 import { usersIn } from '@gatehouse/pg/user-scan';
-import { completedDeletions, forgetLateRefusals } from './forget-system-store.ts';
+import { completedDeletions, forgetLateRefusals } from './forget-system-pg-store.ts';
 
 const tables = ['analytics.refused_requests', 'analytics.refused_usage'];
 

@@ -4,9 +4,9 @@ import { newId } from '@gatehouse/kit/ids';
 import { isRefusal } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import { lateRefusalDays } from '../bounds.ts';
-import { findForgotten } from '../forgetting/forget-system-store.ts';
+import { findForgotten } from '../forgetting/forget-system-pg-store.ts';
 import type { RefusalEvent } from './read-events.ts';
-import { insertRefusals } from './refusal-system-store.ts';
+import { insertRefusals } from './refusal-system-pg-store.ts';
 
 /** Stores counts of refused requests, each event once. Throws during a database outage. `pool` acts as `analytics_system`. */
 export async function takeRefusals(

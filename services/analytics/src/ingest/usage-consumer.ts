@@ -6,10 +6,10 @@ import { type Counter, counter, type Registry } from '@gatehouse/kit/metrics';
 import { storeBatchThenEach } from '@gatehouse/kit/store-batch';
 import { isRefusal } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
-import { findForgotten } from '../forgetting/forget-system-store.ts';
+import { findForgotten } from '../forgetting/forget-system-pg-store.ts';
 import { lateAfterDays, withoutTexts } from '../retention/trace-ages.ts';
-import { correctEnds } from './correction-system-store.ts';
-import { endLateRuns, insertDeadLetter, insertIntake, numberUsers } from './ingest-system-store.ts';
+import { correctEnds } from './correction-system-pg-store.ts';
+import { endLateRuns, insertDeadLetter, insertIntake, numberUsers } from './ingest-system-pg-store.ts';
 import { takeRefusals } from './refusal-consumer.ts';
 import { readEvents, type ReadEvents, type RunEvent } from './read-events.ts';
 

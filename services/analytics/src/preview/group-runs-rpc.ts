@@ -10,7 +10,7 @@ import {
   type RunGroup,
 } from '@gatehouse/proto/analytics/v1/analytics';
 import { groupBounds, maxGroupedDays } from '../bounds.ts';
-import { groupRuns as groupStoredRuns, type GroupedRuns } from './group-runs-store.ts';
+import { groupRuns as groupStoredRuns, type GroupedRuns } from './group-runs-pg-store.ts';
 
 const periods = ['hour', 'day', 'week', 'month', 'quarter', 'year'];
 

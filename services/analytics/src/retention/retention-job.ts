@@ -15,7 +15,7 @@ import {
   nextTenants,
   nextTenantsOfRefusals,
   type TenantRows,
-} from './retention-system-store.ts';
+} from './retention-system-pg-store.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { deadLetterDays, leastRetentionDays, traceAges } from './trace-ages.ts';
 

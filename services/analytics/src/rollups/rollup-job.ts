@@ -4,7 +4,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { type Counter, counter, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
-import { addClosedFold, closeFold, foldRuns } from './rollup-system-store.ts';
+import { addClosedFold, closeFold, foldRuns } from './rollup-system-pg-store.ts';
 
 export interface RollupOptions {
   /** Acts as `analytics_system`. */

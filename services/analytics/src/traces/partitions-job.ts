@@ -2,7 +2,7 @@ import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { hourMs, retryMs as defaultRetryMs } from '@gatehouse/kit/bounds';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
-import { ensurePartition, hasPartition } from './partition-system-store.ts';
+import { ensurePartition, hasPartition } from './partition-system-pg-store.ts';
 
 const task = 'create partitions of traces';
 const everyMs = 6 * hourMs;

@@ -6,7 +6,7 @@ import { viewerOf, type Viewer } from '../shared/viewer.ts';
 import { periodOf, type Period } from '../usage/period.ts';
 import { decodeListCursor, encodeListCursor } from './list-cursor.ts';
 import { filterOf, searchesPreviews, type TraceSearch } from './trace-filter.ts';
-import { positionOf, type TraceListStore } from './trace-list-store.ts';
+import { positionOf, type TraceListStore } from './trace-list-pg-store.ts';
 import { showTrace } from './trace-view.ts';
 
 /** The lists of runs and of refused requests. */

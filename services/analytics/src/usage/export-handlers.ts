@@ -15,7 +15,7 @@ import { csvLine, csvMark } from '@gatehouse/kit/csv';
 import { AppError } from '@gatehouse/kit/errors';
 import type { NamesClient } from '../shared/names-client.ts';
 import { viewerOf } from '../shared/viewer.ts';
-import type { CostExportStore, ExportOptions } from './cost-export-store.ts';
+import type { CostExportStore, ExportOptions } from './cost-export-pg-store.ts';
 import { costColumns, type Column, type CostExport, type ExportFacts } from './cost-export.ts';
 import { focusColumns, focusGroups, ownerFocusColumns, ownerFocusGroups } from './focus-columns.ts';
 import { namesOfTenants, type NamesOfGroups } from './group-names-client.ts';

@@ -3,7 +3,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { gauge, type Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import { TransactionAge } from './transaction-age.ts';
-import { countWaitingFolds, usageLagSeconds } from './usage-store.ts';
+import { countWaitingFolds, usageLagSeconds } from './usage-pg-store.ts';
 
 const everyMs = 5_000;
 

@@ -17,7 +17,7 @@ import { viewerOf, type Viewer } from '../shared/viewer.ts';
 import { namesOfTenants, type NamesOfGroups } from './group-names-client.ts';
 import { periodOf, previousOf, type Period } from './period.ts';
 import type { Figures, GroupLabels, Summary, SummaryRequest, Totals, UsageFilter } from './summary.ts';
-import type { UsageStore } from './usage-store.ts';
+import type { UsageStore } from './usage-pg-store.ts';
 
 type AnySummaryQuery = SummaryQuery | OwnerSummaryQuery;
 type SummaryCall<Query extends AnySummaryQuery> = Call<unknown, Query>;

@@ -1,9 +1,9 @@
 import type { Queryable } from '@gatehouse/pg/pool';
-import { summaryValues } from './row-store.ts';
-import { readParts } from './rolled-days-store.ts';
-import { summaryStatement, type Shows } from './summary-store.ts';
+import { summaryValues } from './row-pg-store.ts';
+import { readParts } from './rolled-days-pg-store.ts';
+import { summaryStatement, type Shows } from './summary-pg-store.ts';
 import type { SummaryRequest } from './summary.ts';
-import type { Figure } from './measure-store.ts';
+import type { Figure } from './measure-pg-store.ts';
 
 type NumberText = string | null;
 

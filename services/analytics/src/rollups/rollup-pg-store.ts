@@ -7,7 +7,7 @@ import {
   totalsKey,
   unpricedKey,
   usageKey,
-} from '../usage/measure-store.ts';
+} from '../usage/measure-pg-store.ts';
 
 /** The counted columns of a row of `traces`. */
 const countedOfTrace = countedColumns

@@ -7,7 +7,7 @@ import type { Period } from '../usage/period.ts';
 import type { ListPosition } from './list-cursor.ts';
 import type { TraceRow } from './stored-run.ts';
 import type { TraceFilter } from './trace-filter.ts';
-import { largeColumns, traceColumns } from './trace-store.ts';
+import { largeColumns, traceColumns } from './trace-pg-store.ts';
 
 type Sort = NonNullable<ListTraces['sort']>;
 

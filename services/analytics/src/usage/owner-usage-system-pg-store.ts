@@ -1,7 +1,7 @@
 import { withHeldRows, withSnapshot, type Pool } from '@gatehouse/pg/pool';
-import { readingOf, type ExportOptions } from './cost-export-store.ts';
+import { readingOf, type ExportOptions } from './cost-export-pg-store.ts';
 import type { Summary, SummaryRequest } from './summary.ts';
-import { readSummary } from './usage-store.ts';
+import { readSummary } from './usage-pg-store.ts';
 
 /** Usage and costs over the runs of all tenants or, with a tenant's id, of this one. */
 export class OwnerUsageStore {

@@ -5,7 +5,7 @@ import { Store } from '@gatehouse/pg/store';
 import { maxRefusedRead } from '../bounds.ts';
 import type { ListPosition } from './list-cursor.ts';
 import type { TraceRow } from './stored-run.ts';
-import { positionOf, type ListRequest, type ListedRow, type ListedTraces } from './trace-list-store.ts';
+import { positionOf, type ListRequest, type ListedRow, type ListedTraces } from './trace-list-pg-store.ts';
 
 /** Refused requests in the shape of runs: without a provider, tokens and a cost. */
 const columns = `id, 'refused' as status, operation, channel, dialect, client, trace_id, api_key_id, user_id, session_id,

@@ -2,11 +2,11 @@ import type { Dimension } from '@gatehouse/contract/usage';
 import { refuseUnknownTimezone } from '@gatehouse/pg/errors';
 import { withTenantSnapshot, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
-import { readFirstGroups } from './first-groups-store.ts';
-import { readsOtherRows } from './row-store.ts';
-import { asOf } from './summary-store.ts';
+import { readFirstGroups } from './first-groups-pg-store.ts';
+import { readsOtherRows } from './row-pg-store.ts';
+import { asOf } from './summary-pg-store.ts';
 import type { Group, Summary, SummaryRequest, Totals } from './summary.ts';
-import { readSums, type SumRow } from './sums-store.ts';
+import { readSums, type SumRow } from './sums-pg-store.ts';
 
 /** The most groups of a summary. */
 const maxGroups = 10_000;

@@ -3,7 +3,7 @@ import { divide, kindFor, type PeriodParts } from './period-parts.ts';
 import { innerBuckets } from './period.ts';
 import type { SummaryRequest } from './summary.ts';
 import type { Dimension } from '@gatehouse/contract/usage';
-import { type Span, spansOf, starts } from './key-store.ts';
+import { type Span, spansOf, starts } from './key-pg-store.ts';
 
 /** The parts of a period, each with its rows. Sums over these must be of the same snapshot. */
 export async function readParts(

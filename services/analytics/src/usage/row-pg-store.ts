@@ -1,5 +1,5 @@
 import type { Dimension } from '@gatehouse/contract/usage';
-import { keys } from './key-store.ts';
+import { keys } from './key-pg-store.ts';
 import { innerBuckets, type Period } from './period.ts';
 import { kindFor, type PeriodParts } from './period-parts.ts';
 import type { SummaryRequest, UsageFilter } from './summary.ts';
@@ -12,7 +12,7 @@ import {
   personalDimensions,
   sameUnpricedKey,
   type Figure,
-} from './measure-store.ts';
+} from './measure-pg-store.ts';
 
 /** Rows for summaries and exports to add up, as SQL: those of roll-ups, and single runs. */
 

@@ -1,9 +1,9 @@
 import { hourMs } from '@gatehouse/kit/bounds';
 import { isUnknownTimezone } from '@gatehouse/pg/errors';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { midnightWithin } from '../usage/key-store.ts';
+import { midnightWithin } from '../usage/key-pg-store.ts';
 import type { SettledKind } from '../usage/period-parts.ts';
-import { addUp, allKinds, hasGroups } from './daily-rollup-store.ts';
+import { addUp, allKinds, hasGroups } from './daily-rollup-pg-store.ts';
 
 /** A past day of a tenant, from midnight UTC on. */
 export interface TenantDay {

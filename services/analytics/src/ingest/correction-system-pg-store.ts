@@ -2,9 +2,9 @@ import type { RunEnded } from '@gatehouse/events/run-event';
 import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { lateAfterDays, withoutTexts } from '../retention/trace-ages.ts';
-import { subtracting } from '../rollups/rollup-store.ts';
-import { countedColumns, countsNothing, totalsKey, unpricedKey } from '../usage/measure-store.ts';
-import { change, columns, input, inputValues } from './ingest-store.ts';
+import { subtracting } from '../rollups/rollup-pg-store.ts';
+import { countedColumns, countsNothing, totalsKey, unpricedKey } from '../usage/measure-pg-store.ts';
+import { change, columns, input, inputValues } from './ingest-pg-store.ts';
 
 /** The rows of `$n`, as `findReplaced` returns them. */
 const replaced = (parameter: string): string => `

@@ -4,7 +4,7 @@ import { userDigest } from '@gatehouse/kit/user-digest';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { withTransaction, type Pool, type PoolClient, type Queryable } from '@gatehouse/pg/pool';
 import { refusedBatch } from '../bounds.ts';
-import { turnOfRefusals } from '../shared/refused-turn-store.ts';
+import { turnOfRefusals } from '../shared/refused-turn-pg-store.ts';
 import {
   countsNothing,
   groupedKey,
@@ -12,7 +12,7 @@ import {
   measures,
   unpricedKey,
   usageKey,
-} from '../usage/measure-store.ts';
+} from '../usage/measure-pg-store.ts';
 
 /** A user of a tenant under deletion of their data. */
 export interface ForgottenUser {

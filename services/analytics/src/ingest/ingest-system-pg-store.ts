@@ -4,7 +4,7 @@ import type { Watermark } from '@gatehouse/events/watermark';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { Pool } from '@gatehouse/pg/pool';
 import { withoutTexts } from '../retention/trace-ages.ts';
-import { change, columns, input, inputValues, isLate } from './ingest-store.ts';
+import { change, columns, input, inputValues, isLate } from './ingest-pg-store.ts';
 
 /** The events one transaction stores. At most one event per run: its end, if there is one. */
 export interface Intake {

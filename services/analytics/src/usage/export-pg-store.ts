@@ -1,7 +1,7 @@
 import { maxExportedRows } from '@gatehouse/contract/usage';
 import { exportedMeasures } from './cost-export.ts';
-import { firstMidnight, labels, startOf, startsClause, startsOf, spansOf } from './key-store.ts';
-import { grouped, sourceOf, sumsOf, unfoldedClause, units } from './row-store.ts';
+import { firstMidnight, labels, startOf, startsClause, startsOf, spansOf } from './key-pg-store.ts';
+import { grouped, sourceOf, sumsOf, unfoldedClause, units } from './row-pg-store.ts';
 import type { PeriodParts } from './period-parts.ts';
 import type { SummaryRequest } from './summary.ts';
 

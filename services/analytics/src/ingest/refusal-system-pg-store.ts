@@ -2,7 +2,7 @@ import type { RefusedEntry, RequestsRefused } from '@gatehouse/events/refused-ev
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { keptRefusalsOfHour, lateRefusalDays, maxRefusedRows } from '../bounds.ts';
-import { turnOfRefusals } from '../shared/refused-turn-store.ts';
+import { turnOfRefusals } from '../shared/refused-turn-pg-store.ts';
 
 const groups = 'agent_id, channel, dialect, client, user_id, api_key_id';
 const entriesWith = (columns: string): string => `json_to_recordset($1::json) as sent (

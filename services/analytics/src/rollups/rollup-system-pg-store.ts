@@ -2,7 +2,7 @@ import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { isLockTimeout } from '@gatehouse/pg/errors';
 import type { TimedQuery } from '@gatehouse/pg/patient-client';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
-import { addFold } from './rollup-store.ts';
+import { addFold } from './rollup-pg-store.ts';
 
 /** Far more than the largest fold takes: 100,000 runs of each replica, a second for each. */
 const longestMs = 600_000;

@@ -2,10 +2,10 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { queryTimedOut } from '@gatehouse/pg/errors';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { endOfSlice, firstTimes, firstValues, type FirstKeys } from './first-groups.ts';
-import { isSpan } from './key-store.ts';
+import { isSpan } from './key-pg-store.ts';
 import { kindFor } from './period-parts.ts';
-import { readParts, startsStatement } from './rolled-days-store.ts';
-import { readSums, type SumRow, type Sums } from './sums-store.ts';
+import { readParts, startsStatement } from './rolled-days-pg-store.ts';
+import { readSums, type SumRow, type Sums } from './sums-pg-store.ts';
 import type { SummaryRequest } from './summary.ts';
 
 /** Adding up the rows of so many runs takes less time than finding out which of them the first groups need. */

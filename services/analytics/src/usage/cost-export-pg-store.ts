@@ -3,12 +3,12 @@ import { AppError } from '@gatehouse/kit/errors';
 import { withHeldRows, type HeldRead, type PoolClient } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import { exportedMeasures, type CostExport, type CostRow } from './cost-export.ts';
-import { exportStatement } from './export-store.ts';
-import { summaryValues } from './row-store.ts';
-import { readParts } from './rolled-days-store.ts';
-import { asOf } from './summary-store.ts';
+import { exportStatement } from './export-pg-store.ts';
+import { summaryValues } from './row-pg-store.ts';
+import { readParts } from './rolled-days-pg-store.ts';
+import { asOf } from './summary-pg-store.ts';
 import type { SummaryRequest } from './summary.ts';
-import { prepareSums } from './usage-store.ts';
+import { prepareSums } from './usage-pg-store.ts';
 
 /** Rows read and written at once: about 10 ms of the event loop. */
 const pageRows = 1_000;

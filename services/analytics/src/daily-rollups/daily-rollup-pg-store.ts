@@ -1,5 +1,5 @@
 import { settledKinds, type SettledKind } from '../usage/period-parts.ts';
-import { measures, sameUnpricedKey, unpricedKey } from '../usage/measure-store.ts';
+import { measures, sameUnpricedKey, unpricedKey } from '../usage/measure-pg-store.ts';
 
 /** The columns of all kinds, which are null in rows of other kinds. */
 const columns = [...new Set(Object.values(settledKinds).flat())];

@@ -1,7 +1,7 @@
 import type { Dimension } from '@gatehouse/contract/usage';
 import { pageBytes } from '@gatehouse/kit/page';
 import { costMeasures } from './cost-export.ts';
-import { labels, spansOf, startsClause } from './key-store.ts';
+import { labels, spansOf, startsClause } from './key-pg-store.ts';
 import type { PeriodParts } from './period-parts.ts';
 import {
   grouped,
@@ -12,9 +12,9 @@ import {
   unfoldedClause,
   units,
   unpricedModels,
-} from './row-store.ts';
+} from './row-pg-store.ts';
 import type { Figures, SummaryRequest } from './summary.ts';
-import { measures, type Figure } from './measure-store.ts';
+import { measures, type Figure } from './measure-pg-store.ts';
 
 const [requests, ...amounts] = costMeasures;
 const usageMeasures: readonly Figure[] = [

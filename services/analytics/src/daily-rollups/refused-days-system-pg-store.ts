@@ -1,6 +1,6 @@
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import { lateRefusalDays, refusedBatch } from '../bounds.ts';
-import { turnOfRefusals } from '../shared/refused-turn-store.ts';
+import { turnOfRefusals } from '../shared/refused-turn-pg-store.ts';
 
 /** Days before are over, and no counts of them are added any more. */
 const due = `date_bin('1 day', now() - interval '${lateRefusalDays} days 1 hour', 'epoch')`;
