@@ -19,6 +19,7 @@ import { Retention, type RetentionTimes } from './retention/retention-job.ts';
 import { RollupJob } from './rollups/rollup-job.ts';
 import { NamesClient } from './shared/names-client.ts';
 import { TenantSettingsClient } from './shared/tenant-settings-client.ts';
+import type { Stores } from './stores.ts';
 import { Partitions } from './traces/partitions-job.ts';
 import { RefusedListStore } from './traces/refused-list-pg-store.ts';
 import { traceHandlers } from './traces/trace-handlers.ts';
@@ -35,6 +36,7 @@ import { UsageStore } from './usage/usage-pg-store.ts';
 
 interface FeatureOptions extends Record<'system' | 'app' | 'summaries' | 'exports' | 'owners', Pool> {
   config: AnalyticsConfig;
+  stores: Stores;
   retentionTimes: Partial<RetentionTimes> | undefined;
   foldEveryMs: number | undefined;
 }
@@ -42,7 +44,7 @@ interface FeatureOptions extends Record<'system' | 'app' | 'summaries' | 'export
 /** Traces, usage and costs, the roll-ups these are read from, and the deletion of old rows. */
 export function createFeatures(shell: Shell, options: FeatureOptions) {
   const { log, registry } = shell;
-  const { config, system: pool, retentionTimes: times, foldEveryMs: everyMs } = options;
+  const { config, stores, system: pool, retentionTimes: times, foldEveryMs: everyMs } = options;
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
   const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
   const tenants = new TenantSettingsClient(tenant);
@@ -65,7 +67,7 @@ export function createFeatures(shell: Shell, options: FeatureOptions) {
       ownerCosts: owner,
       names,
     }),
-    rpc: rpcService(AnalyticsServiceService, { groupRuns: groupRuns(options.summaries) }),
+    rpc: rpcService(AnalyticsServiceService, { groupRuns: groupRuns(stores.groupRuns) }),
     parts: [
       new Partitions(pool, log),
       new Retention({ pool, tenants, log, registry, times }),

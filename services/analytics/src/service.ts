@@ -6,6 +6,7 @@ import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { migrations, type AnalyticsConfig } from './config.ts';
 import { createFeatures } from './create-features.ts';
 import { forget } from './forgetting/forget-user-job.ts';
+import { pgStores } from './pg-store.ts';
 import type { RetentionTimes } from './retention/retention-job.ts';
 import { exportConnections } from './usage/export-handlers.ts';
 import { usageLagSeconds } from './usage/usage-pg-store.ts';
@@ -31,7 +32,7 @@ export async function createService(
   const shell = await Shell.create('analytics', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max } = config;
   const half = Math.ceil(max / 2);
-  const { system, app, summaries, exports, owners } = createPools(shell, {
+  const pools = createPools(shell, {
     url,
     migrations,
     readyAs: 'analytics_app',
@@ -55,15 +56,15 @@ export async function createService(
     },
   });
   const { forgetSettleMs: settleMs, retentionTimes, foldEveryMs } = overrides;
-  const features = { config, system, app, summaries, exports, owners, retentionTimes, foldEveryMs };
+  const features = { ...pools, config, stores: pgStores(pools), retentionTimes, foldEveryMs };
   const { parts, rpc, ...served } = createFeatures(shell, features);
   const forgetUser = async (deletion: UserDeletion) => {
-    const { traces, completed } = await forget(deletion, { pool: system, settleMs });
+    const { traces, completed } = await forget(deletion, { pool: pools.system, settleMs });
     return { counts: { traces }, completed };
   };
   return shell.createService({
     handler: shell.createApp(served),
-    rpcs: [rpc, participant(shell, { config, system, forgetUser })],
+    rpcs: [rpc, participant(shell, { config, system: pools.system, forgetUser })],
     parts,
   });
 }

@@ -2,7 +2,6 @@ import type { Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import { cappedPico } from '@gatehouse/kit/money';
-import type { Pool } from '@gatehouse/pg/pool';
 import {
   RunProperty,
   type GroupRunsRequest,
@@ -10,12 +9,12 @@ import {
   type RunGroup,
 } from '@gatehouse/proto/analytics/v1/analytics';
 import { groupBounds, maxGroupedDays } from '../bounds.ts';
-import { groupRuns as groupStoredRuns, type GroupedRuns } from './group-runs-pg-store.ts';
+import type { GroupedRuns, GroupRunsStore } from './group-runs-store.ts';
 
 const periods = ['hour', 'day', 'week', 'month', 'quarter', 'year'];
 
-/** Returns runs of a tenant in groups. `pool` acts as `analytics_app`. */
-export function groupRuns(pool: Pool): Rpc<GroupRunsRequest, GroupRunsResponse> {
+/** Returns runs of a tenant in groups. */
+export function groupRuns(store: GroupRunsStore): Rpc<GroupRunsRequest, GroupRunsResponse> {
   return {
     callers: ['tenant'],
     handle: async ({ tenantId, days, properties, period = null, timezone }) => {
@@ -35,12 +34,7 @@ export function groupRuns(pool: Pool): Rpc<GroupRunsRequest, GroupRunsResponse> 
           model: has(RunProperty.MODEL),
         },
       };
-      const { groups, isCut } = await groupStoredRuns(
-        pool,
-        tenantId,
-        { days, by, period, timezone },
-        groupBounds,
-      );
+      const { groups, isCut } = await store.groupRuns(tenantId, { days, by, period, timezone }, groupBounds);
       return {
         groups: groups.slice(0, groupBounds.maxGroups).map(showGroup),
         truncated: isCut || groups.length > groupBounds.maxGroups,

@@ -1,0 +1,6 @@
+import type { GroupRunsStore } from './preview/group-runs-store.ts';
+
+/** The data of the service: a store for each room, which its handlers and jobs use without knowing the database. */
+export interface Stores {
+  groupRuns: GroupRunsStore;
+}
