@@ -1,7 +1,6 @@
 import { topics } from '@gatehouse/contract/services';
 import { rpcService } from '@gatehouse/grpc/rpc';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
-import type { Pool } from '@gatehouse/pg/pool';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
@@ -15,6 +14,7 @@ import { LateRefusals } from './forgetting/late-refusals-job.ts';
 import { oldRefusedBatches } from './ingest/refusal-system-pg-store.ts';
 import { UsageConsumer } from './ingest/usage-consumer.ts';
 import { groupRuns } from './preview/group-runs-rpc.ts';
+import type { Pools } from './pg-store.ts';
 import { Retention, type RetentionTimes } from './retention/retention-job.ts';
 import { RollupJob } from './rollups/rollup-job.ts';
 import { NamesClient } from './shared/names-client.ts';
@@ -34,7 +34,7 @@ import { OwnerUsageStore } from './usage/owner-usage-system-pg-store.ts';
 import { ownerSummaryHandlers, summaryHandlers } from './usage/summary-handlers.ts';
 import { UsageStore } from './usage/usage-pg-store.ts';
 
-interface FeatureOptions extends Record<'system' | 'app' | 'summaries' | 'exports' | 'owners', Pool> {
+interface FeatureOptions extends Pools {
   config: AnalyticsConfig;
   stores: Stores;
   retentionTimes: Partial<RetentionTimes> | undefined;
@@ -70,7 +70,7 @@ export function createFeatures(shell: Shell, options: FeatureOptions) {
     rpc: rpcService(AnalyticsServiceService, { groupRuns: groupRuns(stores.groupRuns) }),
     parts: [
       new Partitions(pool, log),
-      new Retention({ pool, tenants, log, registry, times }),
+      new Retention({ store: stores.retention, tenants, log, registry, times }),
       ...cleanUp(log, pool, [oldDeletions, oldRefusedBatches]),
       new Freshness(pool, registry),
       new RefusedDays({ pool, zones: tenants, log }),

@@ -24,8 +24,10 @@ import { ServiceUnderTest } from '@gatehouse/test/service-under-test';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { loadConfig } from '../src/config.ts';
 import { foldRuns } from '../src/rollups/rollup-system-pg-store.ts';
+import { pgStores } from '../src/pg-store.ts';
 import { TenantSettingsClient } from '../src/shared/tenant-settings-client.ts';
 import { Retention } from '../src/retention/retention-job.ts';
+import type { Stores } from '../src/stores.ts';
 import { createService, type AnalyticsOverrides } from '../src/service.ts';
 import { makeEnd, makeStart, received } from './event-fixture.ts';
 
@@ -52,6 +54,7 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
   #tenantAddress = '';
   #agentAddress = '';
   #folding: Pool | undefined;
+  #stores: Stores | undefined;
 
   private constructor(ground: ServiceGround, overrides: AnalyticsOverrides) {
     super('analytics', ground);
@@ -150,6 +153,14 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
     return pool;
   }
 
+  /** The stores of one more replica. */
+  get stores(): Stores {
+    if (this.#stores !== undefined) return this.#stores;
+    const [system, app] = [this.pool('analytics_system'), this.pool('analytics_app')];
+    this.#stores = pgStores({ system, app, summaries: app, exports: app, owners: system });
+    return this.#stores;
+  }
+
   /** The retention job of one more replica; the test starts its sweeps. */
   async retention(batchSize?: number): Promise<Retention> {
     const tenant = new RpcClient({
@@ -160,7 +171,7 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
     });
     this.ground.onStop(() => tenant.close());
     return new Retention({
-      pool: this.pool('analytics_system'),
+      store: this.stores.retention,
       tenants: new TenantSettingsClient(tenant),
       log,
       registry: createRegistry('analytics-test'),

@@ -7,7 +7,6 @@ import { lockWaits } from '@gatehouse/test/lock-waits';
 import { eventually } from '@gatehouse/test/eventually';
 import fc from 'fast-check';
 import { forget } from '../src/forgetting/forget-user-job.ts';
-import { deleteTraces } from '../src/retention/retention-system-pg-store.ts';
 import { DailyRollupJob } from '../src/daily-rollups/daily-rollup-job.ts';
 import { settlePart } from '../src/daily-rollups/daily-rollup-system-pg-store.ts';
 import type { SummaryRequest } from '../src/usage/summary.ts';
@@ -122,9 +121,9 @@ describe('a settled day', () => {
     await ground.makeSettling().settle();
     const request = { period: wholeDays, filter: noFilter, groupBy: ['agent'], timezone: 'UTC' } as const;
     const before = await ground.usage.summarize(tenantId, request);
-    expect(await deleteTraces(ground.fixture.writing, { tenantId, olderThanDays: -1, limit: 1_000 })).toBe(
-      100,
-    );
+    expect(
+      await ground.fixture.stores.retention.deleteTraces({ tenantId, olderThanDays: -1, limit: 1_000 }),
+    ).toBe(100);
     expect(await ground.usage.summarize(tenantId, request)).toEqual(before);
     expect(before.totals.requests).toBe(100);
   });

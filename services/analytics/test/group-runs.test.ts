@@ -1,15 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
-import { groupRunsPgStore } from '../src/preview/group-runs-pg-store.ts';
-import type { GroupedBy, GroupRunsStore, RunGrouping } from '../src/preview/group-runs-store.ts';
+import type { GroupedBy, RunGrouping } from '../src/preview/group-runs-store.ts';
 import { AnalyticsHarness } from './analytics-harness.ts';
 import { makeEnd } from './event-fixture.ts';
 
 let analytics: AnalyticsHarness;
-let store: GroupRunsStore;
 beforeAll(async () => {
   analytics = await AnalyticsHarness.start();
-  store = groupRunsPgStore(analytics.pool('analytics_app'));
 });
 afterAll(() => analytics.stop());
 
@@ -26,7 +23,7 @@ async function group(
   some = bounds,
 ) {
   const grouping = { days: 7, period: null, timezone: 'UTC', by: { ...nothing, ...by }, ...fields };
-  return store.groupRuns(tenantId, grouping, some);
+  return analytics.stores.groupRuns.groupRuns(tenantId, grouping, some);
 }
 
 const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();

@@ -5,6 +5,8 @@ import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { foldRuns } from '../src/rollups/rollup-system-pg-store.ts';
 import { UsageConsumer } from '../src/ingest/usage-consumer.ts';
+import { pgStores } from '../src/pg-store.ts';
+import type { Stores } from '../src/stores.ts';
 import { Partitions } from '../src/traces/partitions-job.ts';
 import type { UsageFilter } from '../src/usage/summary.ts';
 
@@ -27,6 +29,7 @@ export interface IngestFixture {
   writing: Pool;
   /** Acts as `analytics_app`. */
   reading: Pool;
+  stores: Stores;
   ingest: UsageConsumer;
   /** Stores events, and adds all runs to the roll-ups. */
   count(events: readonly Received[]): Promise<void>;
@@ -38,6 +41,10 @@ export async function startIngest(): Promise<IngestFixture> {
   const database = await createTestDatabase('analytics');
   const writing = createPool({ url: database.url, role: 'analytics_system', max: 4, log });
   const reading = createPool({ url: database.url, role: 'analytics_app', max: 4, log });
+  const stores = pgStores({
+    ...{ system: writing, owners: writing },
+    ...{ app: reading, summaries: reading, exports: reading },
+  });
   const partitions = new Partitions(writing, log);
   await partitions.start();
   await partitions.stop();
@@ -46,6 +53,7 @@ export async function startIngest(): Promise<IngestFixture> {
     database,
     writing,
     reading,
+    stores,
     ingest,
     async count(events) {
       await ingest.take(events);

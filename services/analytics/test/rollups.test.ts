@@ -10,7 +10,6 @@ import { addClosedFold, closeFold, foldRuns } from '../src/rollups/rollup-system
 import { RollupJob } from '../src/rollups/rollup-job.ts';
 import { forgetTraces, forgetUsage, noteDeletion } from '../src/forgetting/forget-system-pg-store.ts';
 import { forget } from '../src/forgetting/forget-user-job.ts';
-import { deleteTraces } from '../src/retention/retention-system-pg-store.ts';
 import type { Summary, SummaryRequest } from '../src/usage/summary.ts';
 import { countWaitingFolds, UsageStore } from '../src/usage/usage-pg-store.ts';
 import { correction, makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
@@ -220,7 +219,7 @@ describe('a fold', () => {
   it('comes before the deletion of its traces', async () => {
     const tenantId = newId();
     await fixture.ingest.take(endsOf(tenantId, 5));
-    const sweep = () => deleteTraces(fixture.writing, { tenantId, olderThanDays: -1, limit: 100 });
+    const sweep = () => fixture.stores.retention.deleteTraces({ tenantId, olderThanDays: -1, limit: 100 });
     expect(await sweep()).toBe(0);
     await foldRuns(fixture.writing);
     expect(await sweep()).toBe(5);

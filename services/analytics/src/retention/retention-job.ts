@@ -5,17 +5,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import { beforeFirst } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import { counter, type Counter, gauge, type Gauge, type Registry } from '@gatehouse/kit/metrics';
-import type { Pool } from '@gatehouse/pg/pool';
-import {
-  blankTraces,
-  deleteDeadLetters,
-  deleteRefusals,
-  deleteTraces,
-  dropExpiredPartition,
-  nextTenants,
-  nextTenantsOfRefusals,
-  type TenantRows,
-} from './retention-system-pg-store.ts';
+import type { RetentionStore, TenantRows } from './retention-system-store.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { deadLetterDays, leastRetentionDays, traceAges } from './trace-ages.ts';
 
@@ -29,8 +19,7 @@ export interface RetentionTimes {
 }
 
 export interface RetentionOptions {
-  /** Acts as `analytics_system`. */
-  pool: Pool;
+  store: RetentionStore;
   tenants: Pick<TenantSettingsClient, 'daysOf'>;
   log: Logger;
   registry: Registry;
@@ -49,7 +38,7 @@ const pauseMs = 20;
 
 /** The deletion of one kind of rows, tenant by tenant. */
 interface TenantSweep {
-  nextTenants: (pool: Pool, after: string, limit: number) => Promise<TenantRows[]>;
+  nextTenants: (after: string, limit: number) => Promise<TenantRows[]>;
   sweepTenant: (tenantId: string, retentionDays: number, signal?: AbortSignal) => Promise<void>;
   lastTenant: string;
 }
@@ -70,14 +59,18 @@ export class Retention {
 
   constructor(options: RetentionOptions) {
     this.#options = options;
-    const { log, times } = options;
+    const { store, log, times } = options;
     const round = (signal: AbortSignal): Promise<'retry' | false> => this.#round(signal);
     this.#work = new PeriodicWork({ task: 'delete old traces', log, ...defaultTimes, ...times, round });
     this.#batchSize = options.batchSize ?? defaultBatchSize;
     this.#sweeps = [
-      { nextTenants, sweepTenant: (...tenant) => this.#sweepTraces(...tenant), lastTenant: beforeFirst },
       {
-        nextTenants: nextTenantsOfRefusals,
+        nextTenants: (...page) => store.nextTenants(...page),
+        sweepTenant: (...tenant) => this.#sweepTraces(...tenant),
+        lastTenant: beforeFirst,
+      },
+      {
+        nextTenants: (...page) => store.nextTenantsOfRefusals(...page),
         sweepTenant: (...tenant) => this.#sweepRefusals(...tenant),
         lastTenant: beforeFirst,
       },
@@ -105,13 +98,13 @@ export class Retention {
 
   /** Sweeps all tenants once. False when a part has to be retried soon. Throws when `signal` aborts. */
   async sweep(signal?: AbortSignal): Promise<boolean> {
-    const { pool, log } = this.#options;
+    const { store, log } = this.#options;
     let complete = true;
     for (const sweep of this.#sweeps) complete = (await this.#sweepTenants(sweep, signal)) && complete;
     const deadLetters = { olderThanDays: deadLetterDays, limit: this.#batchSize };
-    await this.#repeat('dead_letter_deleted', () => deleteDeadLetters(pool, deadLetters), signal);
+    await this.#repeat('dead_letter_deleted', () => store.deleteDeadLetters(deadLetters), signal);
     for (;;) {
-      const partition = await dropExpiredPartition(pool);
+      const partition = await store.dropExpiredPartition();
       if (partition === null) return complete;
       log.info({ partition }, 'dropped a partition of traces older than any retention');
     }
@@ -137,7 +130,7 @@ export class Retention {
   ): Promise<SweepOutcome> {
     let all: SweepOutcome = 'done';
     for (let after = isAway ? beforeFirst : sweep.lastTenant; ;) {
-      const page = await sweep.nextTenants(this.#options.pool, after, tenantsPerPage);
+      const page = await sweep.nextTenants(after, tenantsPerPage);
       for (const next of page) {
         const outcome = await this.#sweepIfOld({ ...sweep, isAway }, next, signal);
         if (outcome === 'outage') return outcome;
@@ -172,18 +165,18 @@ export class Retention {
 
   async #sweepRefusals(tenantId: string, olderThanDays: number, signal?: AbortSignal): Promise<void> {
     const batch = { tenantId, olderThanDays, limit: this.#batchSize };
-    await this.#repeat('refused_deleted', () => deleteRefusals(this.#options.pool, batch), signal);
+    await this.#repeat('refused_deleted', () => this.#options.store.deleteRefusals(batch), signal);
   }
 
   async #sweepTraces(tenantId: string, retentionDays: number, signal?: AbortSignal): Promise<void> {
-    const { pool } = this.#options;
+    const { store } = this.#options;
     const { blankAfterDays, deleteAfterDays } = traceAges(retentionDays);
     const batch = { tenantId, limit: this.#batchSize };
     const deleted = { ...batch, olderThanDays: deleteAfterDays };
-    await this.#repeat('deleted', () => deleteTraces(pool, deleted), signal);
+    await this.#repeat('deleted', () => store.deleteTraces(deleted), signal);
     if (blankAfterDays === deleteAfterDays) return;
     for (let after: string | null = beforeFirst; after !== null;) {
-      const blanked = await blankTraces(pool, { ...batch, olderThanDays: blankAfterDays, after });
+      const blanked = await store.blankTraces({ ...batch, olderThanDays: blankAfterDays, after });
       this.#rows.inc({ action: 'blanked' }, blanked.rows);
       after = blanked.last;
       if (after !== null) await sleep(pauseMs, signal);

@@ -1,14 +1,21 @@
 import { dayMs } from '@gatehouse/kit/bounds';
 import { withTransaction, type Pool, type PoolClient } from '@gatehouse/pg/pool';
+import type { Batch, Blanked, RetentionStore, TenantRows } from './retention-system-store.ts';
 
-export interface TenantRows {
-  tenantId: string;
-  /** The age of the oldest one; of a trace by the time in its id. */
-  oldestDays: number;
+/** `pool` acts as `analytics_system`. */
+export function retentionPgStore(pool: Pool): RetentionStore {
+  return {
+    nextTenants: (...page) => nextTenants(pool, ...page),
+    nextTenantsOfRefusals: (...page) => nextTenantsOfRefusals(pool, ...page),
+    deleteTraces: (batch) => deleteTraces(pool, batch),
+    deleteRefusals: (batch) => deleteRefusals(pool, batch),
+    blankTraces: (batch) => blankTraces(pool, batch),
+    deleteDeadLetters: (batch) => deleteDeadLetters(pool, batch),
+    dropExpiredPartition: () => dropExpiredPartition(pool),
+  };
 }
 
-/** The next tenants with traces after this one, `limit` at most; empty after the last. */
-export async function nextTenants(pool: Pool, after: string, limit: number): Promise<TenantRows[]> {
+async function nextTenants(pool: Pool, after: string, limit: number): Promise<TenantRows[]> {
   const oldestAfter = (tenantId: string): string =>
     `(select tenant_id, id from analytics.traces where tenant_id > ${tenantId} order by tenant_id, id limit 1)`;
   const rows = await pool.all<{ tenant_id: string; id: string; now: number }>({
@@ -27,8 +34,7 @@ export async function nextTenants(pool: Pool, after: string, limit: number): Pro
   });
 }
 
-/** The same of refused requests. */
-export async function nextTenantsOfRefusals(pool: Pool, after: string, limit: number): Promise<TenantRows[]> {
+async function nextTenantsOfRefusals(pool: Pool, after: string, limit: number): Promise<TenantRows[]> {
   const oldestAfter = (tenantId: string): string =>
     `(select tenant_id, refused_at from analytics.refused_requests where tenant_id > ${tenantId}
       order by tenant_id, refused_at limit 1)`;
@@ -46,19 +52,7 @@ export async function nextTenantsOfRefusals(pool: Pool, after: string, limit: nu
   });
 }
 
-export interface Batch {
-  tenantId: string;
-  /** The age since the start of the run, by the time in its id. */
-  olderThanDays: number;
-  /** The number of rows one transaction reads. */
-  limit: number;
-}
-
-/**
- * Deletes the oldest traces of a tenant and returns how many; fewer than `limit` when no more are left, or when another
- * replica does the same work. Skips rows an event is changing, and runs missing from the roll-ups, until the next call.
- */
-export async function deleteTraces(pool: Pool, { tenantId, olderThanDays, limit }: Batch): Promise<number> {
+async function deleteTraces(pool: Pool, { tenantId, olderThanDays, limit }: Batch): Promise<number> {
   return withTurn(pool, tenantId, 0, async (client) => {
     const rows = await client.all<{ id: string }>(
       `select id from analytics.traces
@@ -75,8 +69,7 @@ export async function deleteTraces(pool: Pool, { tenantId, olderThanDays, limit 
   });
 }
 
-/** The same of refused requests. */
-export async function deleteRefusals(pool: Pool, { tenantId, olderThanDays, limit }: Batch): Promise<number> {
+async function deleteRefusals(pool: Pool, { tenantId, olderThanDays, limit }: Batch): Promise<number> {
   return withTurn(pool, tenantId, 0, async (client) =>
     client.count(
       `delete from analytics.refused_requests where id = any(array(
@@ -87,17 +80,7 @@ export async function deleteRefusals(pool: Pool, { tenantId, olderThanDays, limi
   );
 }
 
-export interface Blanked {
-  rows: number;
-  /** The last trace read; null when no more are left, or when another replica does the same work. */
-  last: string | null;
-}
-
-/**
- * Removes the texts from a tenant's traces, starting after the trace `after`. `traces/follow` doesn't show this as a
- * change. Spans stay: they hold codes and numbers only.
- */
-export async function blankTraces(
+async function blankTraces(
   pool: Pool,
   { tenantId, olderThanDays, limit, after }: Batch & { after: string },
 ): Promise<Blanked> {
@@ -119,8 +102,7 @@ export async function blankTraces(
   });
 }
 
-/** Deletes the oldest dead letters and returns how many. */
-export async function deleteDeadLetters(
+async function deleteDeadLetters(
   pool: Pool,
   { olderThanDays, limit }: { olderThanDays: number; limit: number },
 ): Promise<number> {
@@ -134,8 +116,7 @@ export async function deleteDeadLetters(
   });
 }
 
-/** Drops one partition older than any retention, and returns its name; null without one. */
-export async function dropExpiredPartition(pool: Pool): Promise<string | null> {
+async function dropExpiredPartition(pool: Pool): Promise<string | null> {
   const row = await pool.first<{ name: string | null }>('select analytics.drop_expired_partition() as name');
   return row?.name ?? null;
 }
