@@ -53,7 +53,7 @@ export function createFeatures(shell: Shell, options: FeatureOptions) {
   const refused = new RefusedListStore(options.app);
   const ingest = new UsageConsumer({ pool, log, registry });
   // Stops after the consumer, to add the last runs.
-  shell.add(new RollupJob({ pool, stored: () => ingest.stored, everyMs, log, registry }));
+  shell.add(new RollupJob({ store: stores.rollups, stored: () => ingest.stored, everyMs, log, registry }));
   consumeTopic(shell, { topic: topics.usage, config, take: (events) => ingest.take(events) });
   return {
     handlers: {

@@ -23,7 +23,7 @@ import { someRpcs } from '@gatehouse/test/some-rpcs';
 import { ServiceUnderTest } from '@gatehouse/test/service-under-test';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { loadConfig } from '../src/config.ts';
-import { foldRuns } from '../src/rollups/rollup-system-pg-store.ts';
+import { foldRuns } from '../src/rollups/rollup-job.ts';
 import { pgStores } from '../src/pg-store.ts';
 import { TenantSettingsClient } from '../src/shared/tenant-settings-client.ts';
 import { Retention } from '../src/retention/retention-job.ts';
@@ -53,7 +53,6 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
   readonly #overrides: AnalyticsOverrides;
   #tenantAddress = '';
   #agentAddress = '';
-  #folding: Pool | undefined;
   #stores: Stores | undefined;
 
   private constructor(ground: ServiceGround, overrides: AnalyticsOverrides) {
@@ -88,8 +87,7 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
   /** Sends events as chat does when there is no Kafka, and adds all runs to the roll-ups. */
   async ingest(...events: (string | RunStarted | RunEnded)[]): Promise<void> {
     if (events.length > 0) await this.store(...events);
-    this.#folding ??= this.pool('analytics_system');
-    await foldRuns(this.#folding);
+    await foldRuns(this.stores.rollups);
   }
 
   /** Sends events as chat does when there is no Kafka. */

@@ -8,7 +8,7 @@ import { Client } from 'pg';
 import type { UsageConsumer } from '../src/ingest/usage-consumer.ts';
 import { forget } from '../src/forgetting/forget-user-job.ts';
 import { forgetTraces, forgetUsage, noteDeletion } from '../src/forgetting/forget-system-pg-store.ts';
-import { foldRuns } from '../src/rollups/rollup-system-pg-store.ts';
+import { foldRuns } from '../src/rollups/rollup-job.ts';
 import type { SummaryRequest } from '../src/usage/summary.ts';
 import { UsageStore } from '../src/usage/usage-pg-store.ts';
 import { correction, makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
@@ -76,7 +76,7 @@ async function summarize(tenant: string, request: Partial<SummaryRequest> = {}) 
 
 /** All roll-ups of a tenant as they are stored, without its id, once all runs are folded. */
 async function rollUps(tenant: string): Promise<unknown> {
-  await foldRuns(fixture.writing);
+  await foldRuns(fixture.stores.rollups);
   const found: Record<string, unknown> = {};
   for (const table of ['usage', 'usage_totals', 'usage_users', 'unpriced_models']) {
     const { rows } = await admin.query<{ row: object }>(
@@ -246,7 +246,7 @@ describe('an exact end after an estimated one', () => {
       batches.map((batch, index) => (index % 5 === 0 ? fixture.count(batch) : ingest.take(batch))),
     );
     await Promise.all([
-      ...stories.slice(0, 5).map(() => foldRuns(fixture.writing)),
+      ...stories.slice(0, 5).map(() => foldRuns(fixture.stores.rollups)),
       ...stories.map(({ exact }) => ingest.take([exact])),
       ...batches.toReversed().map((batch) => ingest.take(batch)),
       ...stories.map(({ exact }) => ingest.take([exact])),

@@ -3,7 +3,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
-import { foldRuns } from '../src/rollups/rollup-system-pg-store.ts';
+import { foldRuns } from '../src/rollups/rollup-job.ts';
 import { UsageConsumer } from '../src/ingest/usage-consumer.ts';
 import { pgStores } from '../src/pg-store.ts';
 import type { Stores } from '../src/stores.ts';
@@ -57,7 +57,7 @@ export async function startIngest(): Promise<IngestFixture> {
     ingest,
     async count(events) {
       await ingest.take(events);
-      await foldRuns(writing);
+      await foldRuns(stores.rollups);
     },
     async stop() {
       await writing.end();

@@ -6,8 +6,7 @@ import { createRegistry } from '@gatehouse/kit/metrics';
 import { lockWaits } from '@gatehouse/test/lock-waits';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
-import { addClosedFold, closeFold, foldRuns } from '../src/rollups/rollup-system-pg-store.ts';
-import { RollupJob } from '../src/rollups/rollup-job.ts';
+import { foldRuns, RollupJob } from '../src/rollups/rollup-job.ts';
 import { forgetTraces, forgetUsage, noteDeletion } from '../src/forgetting/forget-system-pg-store.ts';
 import { forget } from '../src/forgetting/forget-user-job.ts';
 import type { Summary, SummaryRequest } from '../src/usage/summary.ts';
@@ -47,7 +46,7 @@ async function foldedOf(tenantId: string): Promise<number> {
 
 const folding = (stored: () => number): RollupJob =>
   new RollupJob({
-    ...{ pool: fixture.writing, stored },
+    ...{ store: fixture.stores.rollups, stored },
     ...{ log: createLogger('test', 'silent'), registry: createRegistry('test') },
   });
 
@@ -110,29 +109,29 @@ describe('a fold', () => {
       '2026-10-26: 1',
     ]);
     expect(before[0]?.totals).toMatchObject({ requests: 6, uniqueUsers: 2, unpricedModels: ['odd'] });
-    await closeFold(fixture.writing);
+    await fixture.stores.rollups.closeFold();
     expect(await figures()).toEqual(before);
     expect(await foldedOf(tenant_id)).toBe(0);
-    await addClosedFold(fixture.writing);
+    await fixture.stores.rollups.addClosedFold();
     expect(await foldedOf(tenant_id)).toBe(6);
     expect(await figures()).toEqual(before);
   });
 
   it('that is cut off before its end leaves nothing, and is added once afterwards', async () => {
     const tenantId = newId();
-    await foldRuns(fixture.writing);
+    await foldRuns(fixture.stores.rollups);
     await fixture.ingest.take(endsOf(tenantId, 9));
-    await closeFold(fixture.writing);
+    await fixture.stores.rollups.closeFold();
     // All sums are written when it comes to this lock.
     await admin.query('begin; lock table analytics.folds in share mode');
-    const cut = expect(addClosedFold(fixture.writing)).rejects.toThrow();
+    const cut = expect(fixture.stores.rollups.addClosedFold()).rejects.toThrow();
     const [pid] = await waiting('analytics.folds');
     await admin.query('select pg_terminate_backend($1)', [pid]);
     await cut;
     await admin.query('rollback');
     expect([await foldedOf(tenantId), await requestsOf(tenantId)]).toEqual([0, 9]);
-    expect(await foldRuns(fixture.writing)).toBe(9);
-    expect(await foldRuns(fixture.writing)).toBe(0);
+    expect(await foldRuns(fixture.stores.rollups)).toBe(9);
+    expect(await foldRuns(fixture.stores.rollups)).toBe(0);
     expect([await foldedOf(tenantId), await requestsOf(tenantId)]).toEqual([9, 9]);
   });
 
@@ -142,7 +141,7 @@ describe('a fold', () => {
     const over = new AbortController();
     const folding = [1, 2].map(async () => {
       while (!over.signal.aborted) {
-        await foldRuns(fixture.writing);
+        await foldRuns(fixture.stores.rollups);
         await sleep(20);
       }
     });
@@ -164,7 +163,7 @@ describe('a fold', () => {
     }
     over.abort();
     await Promise.all([...folding, reading]);
-    await foldRuns(fixture.writing);
+    await foldRuns(fixture.stores.rollups);
     expect([await foldedOf(tenantId), await requestsOf(tenantId)]).toEqual([240, 240]);
     expect((await summarize(tenantId)).totals).toMatchObject({ uniqueUsers: 3, inputTokens: 2_400 });
   });
@@ -173,7 +172,7 @@ describe('a fold', () => {
     const tenantId = newId();
     await fixture.ingest.take(endsOf(tenantId, 1));
     await admin.query('begin; select current_fold from analytics.folds for share');
-    const closed = closeFold(fixture.writing);
+    const closed = fixture.stores.rollups.closeFold();
     await waiting('analytics.folds');
     await admin.query(
       `update analytics.traces set fold = (select current_fold from analytics.folds) where tenant_id = $1`,
@@ -181,7 +180,7 @@ describe('a fold', () => {
     );
     await admin.query('commit');
     await closed;
-    await addClosedFold(fixture.writing);
+    await fixture.stores.rollups.addClosedFold();
     expect(await foldedOf(tenantId)).toBe(1);
   });
 
@@ -189,18 +188,18 @@ describe('a fold', () => {
     const tenantId = newId();
     await fixture.ingest.take(endsOf(tenantId, 1));
     await admin.query('begin; select current_fold from analytics.folds for key share');
-    expect(await closeFold(fixture.writing, { lockMs: 100 })).toBe(false);
+    expect(await fixture.stores.rollups.closeFold({ lockMs: 100 })).toBe(false);
     await fixture.ingest.take(endsOf(tenantId, 1));
     await admin.query('commit');
-    expect(await closeFold(fixture.writing)).toBe(true);
-    await addClosedFold(fixture.writing);
+    expect(await fixture.stores.rollups.closeFold()).toBe(true);
+    await fixture.stores.rollups.addClosedFold();
     expect(await foldedOf(tenantId)).toBe(2);
   });
 
   it('is added while a statement stores runs of the next one', async () => {
     const start = makeStart({ user_id: 'ada' });
     await fixture.ingest.take([received(start), ...endsOf(start.tenant_id, 1)]);
-    await closeFold(fixture.writing);
+    await fixture.stores.rollups.closeFold();
     await admin.query('begin');
     await admin.query('select from analytics.traces where id = $1 for update', [start.run_id]);
     const stored = fixture.ingest.take([received(makeEnd(start))]);
@@ -210,7 +209,7 @@ describe('a fold', () => {
       );
       expect(rowCount).toBe(1);
     });
-    await addClosedFold(fixture.writing);
+    await fixture.stores.rollups.addClosedFold();
     await admin.query('commit');
     await stored;
     expect(await foldedOf(start.tenant_id)).toBe(1);
@@ -221,7 +220,7 @@ describe('a fold', () => {
     await fixture.ingest.take(endsOf(tenantId, 5));
     const sweep = () => fixture.stores.retention.deleteTraces({ tenantId, olderThanDays: -1, limit: 100 });
     expect(await sweep()).toBe(0);
-    await foldRuns(fixture.writing);
+    await foldRuns(fixture.stores.rollups);
     expect(await sweep()).toBe(5);
     const day = 86_400_000;
     const today = Math.floor(Date.now() / day) * day;
@@ -241,7 +240,7 @@ describe('a fold', () => {
     expect(await pass()).toEqual({ traces: 0, completed: false });
     expect(await foldedOf(tenant_id)).toBe(1);
     expect((await summarize(tenant_id)).totals).toMatchObject({ requests: 3, uniqueUsers: 1 });
-    await foldRuns(fixture.writing);
+    await foldRuns(fixture.stores.rollups);
     expect((await pass()).traces).toBe(2);
     await eventually(async () => expect((await pass()).completed).toBe(true));
     const { totals, groups } = await summarize(tenant_id, { groupBy: ['user'] });
@@ -295,7 +294,7 @@ describe('a fold', () => {
     await fixture.ingest.take([received(makeEnd({ ...of, started_at }))]);
     await eventually(async () => expect((await forgetUsage(fixture.writing, user)).done).toBe(true));
     const before = await summarize(user.tenantId);
-    await foldRuns(fixture.writing);
+    await foldRuns(fixture.stores.rollups);
     expect(before.totals).toMatchObject({ requests: 2, uniqueUsers: 2 });
     expect(await summarize(user.tenantId)).toEqual(before);
   });
@@ -305,8 +304,8 @@ describe('a fold', () => {
     await fixture.count(endsOf(newId(), 1));
     await fixture.ingest.take(endsOf(tenantId, 1));
     const close = async (): Promise<number | 'busy' | null> => {
-      await closeFold(fixture.writing, { leastMs: 60_000 });
-      return addClosedFold(fixture.writing);
+      await fixture.stores.rollups.closeFold({ leastMs: 60_000 });
+      return fixture.stores.rollups.addClosedFold();
     };
     expect(await close()).toBeNull();
     await admin.query(`update analytics.folds set closed_at = closed_at - interval '1 minute'`);
@@ -362,7 +361,7 @@ describe('a replica of version 0.3.0', () => {
     const end = makeEnd({ api_key_id: null });
     await fixture.count([received(end)]);
     await admin.query('update analytics.traces set fold = null where id = $1', [end.run_id]);
-    await foldRuns(fixture.writing);
+    await foldRuns(fixture.stores.rollups);
     expect([await foldedOf(end.tenant_id), await requestsOf(end.tenant_id)]).toEqual([1, 1]);
     await fixture.ingest.take([correction({ ...end, input_tokens: 70 })]);
     expect((await summarize(end.tenant_id)).totals).toMatchObject({ requests: 1, inputTokens: 70 });
@@ -374,7 +373,7 @@ describe('a replica of version 0.3.0', () => {
     const correct = () =>
       fixture.writing.query('update analytics.traces set corrected = true where id = $1', [end.run_id]);
     await expect(correct()).rejects.toThrow();
-    await foldRuns(fixture.writing);
+    await foldRuns(fixture.stores.rollups);
     expect((await correct()).rowCount).toBe(1);
   });
 });

@@ -1,14 +1,12 @@
 import { jittered, PeriodicWork } from '@gatehouse/kit/background-loop';
 import { minuteMs, retryMs } from '@gatehouse/kit/bounds';
-import { monotonicMs } from '@gatehouse/kit/clock';
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { type Counter, counter, type Registry } from '@gatehouse/kit/metrics';
-import type { Pool } from '@gatehouse/pg/pool';
-import { addClosedFold, closeFold, foldRuns } from './rollup-system-pg-store.ts';
+import type { RollupStore } from './rollup-system-store.ts';
 
 export interface RollupOptions {
-  /** Acts as `analytics_system`. */
-  pool: Pool;
+  store: RollupStore;
   /** The events this replica has stored since its start. */
   stored: () => number;
   /** The longest time between folds while all is well; half of it at least. Default: a minute. */
@@ -63,7 +61,7 @@ export class RollupJob {
     await this.#closing.stop();
     await this.#adding.stop();
     try {
-      this.#runs.inc(await foldRuns(this.#options.pool));
+      this.#runs.inc(await foldRuns(this.#options.store));
     } catch (error) {
       this.#options.log.warn({ err: error }, `failed to ${task}`);
     }
@@ -75,7 +73,7 @@ export class RollupJob {
     if (monotonicMs() < this.#dueAt && !isEarly) return false;
     // Another replica may have closed one.
     const leastMs = isEarly ? 0 : this.#everyMs / 2;
-    if (await closeFold(this.#options.pool, { leastMs, lockMs: this.#lockMs })) {
+    if (await this.#options.store.closeFold({ leastMs, lockMs: this.#lockMs })) {
       this.#dueAt = monotonicMs() + jittered(this.#everyMs);
       this.#dueStored = stored + mostEvents;
       this.#lockMs = shortestLockMs;
@@ -84,9 +82,22 @@ export class RollupJob {
   }
 
   async #add(): Promise<boolean> {
-    const runs = await addClosedFold(this.#options.pool);
+    const runs = await this.#options.store.addClosedFold();
     if (typeof runs !== 'number') return false;
     this.#runs.inc(runs);
     return true;
+  }
+}
+
+/** Adds all stored runs to the roll-ups, and returns their number. Waits five seconds for another replica. */
+export async function foldRuns(store: RollupStore): Promise<number> {
+  const until = monotonicMs() + 5_000;
+  await store.closeFold();
+  let sum = 0;
+  for (;;) {
+    const runs = await store.addClosedFold();
+    if (runs === null || (runs === 'busy' && monotonicMs() > until)) return sum;
+    if (runs === 'busy') await sleep(20);
+    else sum += runs;
   }
 }

@@ -1,8 +1,16 @@
-import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { isLockTimeout } from '@gatehouse/pg/errors';
 import type { TimedQuery } from '@gatehouse/pg/patient-client';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import { addFold } from './rollup-pg-store.ts';
+import type { RollupStore } from './rollup-system-store.ts';
+
+/** `pool` acts as `analytics_system`. */
+export function rollupPgStore(pool: Pool): RollupStore {
+  return {
+    closeFold: (options) => closeFold(pool, options),
+    addClosedFold: () => addClosedFold(pool),
+  };
+}
 
 /** Far more than the largest fold takes: 100,000 runs of each replica, a second for each. */
 const longestMs = 600_000;
@@ -17,11 +25,10 @@ const patient = (text: string, ...values: string[]): TimedQuery => ({
 const nextFold = 'select folded_to + 1 as fold from analytics.folds where folded_to + 1 < current_fold';
 
 /**
- * Closes the current fold if it has runs and is `leastMs` old: later runs get the next one. Waits for statements
- * storing runs, which hold the row until they commit, so the fold is complete afterwards. Later statements wait behind
- * the lock of the table, so it waits for `lockMs` at most. Returns false if this was too short.
+ * Waits for statements storing runs, which hold the row until they commit, so the fold is complete afterwards. Later
+ * statements wait behind the lock of the table.
  */
-export async function closeFold(
+async function closeFold(
   pool: Pool,
   { leastMs = 0, lockMs = longestLockMs }: { leastMs?: number; lockMs?: number } = {},
 ): Promise<boolean> {
@@ -52,12 +59,8 @@ export async function closeFold(
   }
 }
 
-/**
- * Adds the oldest closed fold to the roll-ups, and returns its number of runs; null without one, and `busy` while
- * another replica does it. One at a time does, and no correction meanwhile. Statements storing runs go on: their lock
- * of the row allows a change of `folded_to`.
- */
-export async function addClosedFold(pool: Pool): Promise<number | 'busy' | null> {
+/** No correction is made meanwhile. Statements storing runs go on: their lock of the row allows a change of `folded_to`. */
+async function addClosedFold(pool: Pool): Promise<number | 'busy' | null> {
   if (!(await pool.exists(nextFold))) return null;
   return withTransaction(pool, async (db) => {
     // The same memory for grouping as for summaries: with less it would sort all rows on disk.
@@ -75,17 +78,4 @@ export async function addClosedFold(pool: Pool): Promise<number | 'busy' | null>
     await db.query(patient('update analytics.folds set folded_to = $1', next.fold));
     return runs;
   });
-}
-
-/** Adds all stored runs to the roll-ups, and returns their number. Waits five seconds for another replica. */
-export async function foldRuns(pool: Pool): Promise<number> {
-  const until = monotonicMs() + 5_000;
-  await closeFold(pool);
-  let sum = 0;
-  for (;;) {
-    const runs = await addClosedFold(pool);
-    if (runs === null || (runs === 'busy' && monotonicMs() > until)) return sum;
-    if (runs === 'busy') await sleep(20);
-    else sum += runs;
-  }
 }
