@@ -4,6 +4,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { createPool } from '@gatehouse/pg/pool';
 import { UsageConsumer } from '@gatehouse/service-analytics/ingest/usage-consumer';
+import { pgStores } from '@gatehouse/service-analytics/pg-store';
 import { Partitions } from '@gatehouse/service-analytics/traces/partitions-job';
 import { UsageStore } from '@gatehouse/service-analytics/usage/usage-pg-store';
 import { eventOf } from '@gatehouse/test/run-event';
@@ -25,7 +26,11 @@ const log = createLogger('bench', 'silent');
 await withDatabase('analytics', async ({ adminUrl, url, pid }) => {
   const writing = createPool({ url, role: 'analytics_system', max: 2, log });
   const reading = createPool({ url, role: 'analytics_app', max: 2, log });
-  const partitions = new Partitions(writing, log);
+  const stores = pgStores({
+    ...{ system: writing, owners: writing },
+    ...{ app: reading, summaries: reading, exports: reading },
+  });
+  const partitions = new Partitions(stores.partitions, log);
   await partitions.start();
   await partitions.stop();
   await measureIngest(new UsageConsumer({ pool: writing, log, registry: createRegistry('bench') }), pid);

@@ -21,11 +21,8 @@ import { NamesClient } from './shared/names-client.ts';
 import { TenantSettingsClient } from './shared/tenant-settings-client.ts';
 import type { Stores } from './stores.ts';
 import { Partitions } from './traces/partitions-job.ts';
-import { RefusedListStore } from './traces/refused-list-pg-store.ts';
 import { traceHandlers } from './traces/trace-handlers.ts';
 import { traceListHandlers } from './traces/trace-list-handlers.ts';
-import { TraceListStore } from './traces/trace-list-pg-store.ts';
-import { TraceStore } from './traces/trace-pg-store.ts';
 import { CostExportStore } from './usage/cost-export-pg-store.ts';
 import { exportHandlers } from './usage/export-handlers.ts';
 import { Freshness } from './usage/freshness-job.ts';
@@ -49,16 +46,16 @@ export function createFeatures(shell: Shell, options: FeatureOptions) {
   const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
   const tenants = new TenantSettingsClient(tenant);
   const names = new NamesClient({ tenant, agent, log });
+  const { refused } = stores;
   const owner = new OwnerUsageStore(options.owners);
-  const refused = new RefusedListStore(options.app);
   const ingest = new UsageConsumer({ pool, log, registry });
   // Stops after the consumer, to add the last runs.
   shell.add(new RollupJob({ store: stores.rollups, stored: () => ingest.stored, everyMs, log, registry }));
   consumeTopic(shell, { topic: topics.usage, config, take: (events) => ingest.take(events) });
   return {
     handlers: {
-      ...traceHandlers({ runs: new TraceStore(options.app), refused }, names),
-      ...traceListHandlers({ runs: new TraceListStore(options.app), refused }, names),
+      ...traceHandlers({ runs: stores.traces, refused }, names),
+      ...traceListHandlers({ runs: stores.traceList, refused }, names),
       ...summaryHandlers(new UsageStore(options.summaries), tenantsOwnNames(names)),
       ...ownerSummaryHandlers(owner, names),
     },
@@ -69,7 +66,7 @@ export function createFeatures(shell: Shell, options: FeatureOptions) {
     }),
     rpc: rpcService(AnalyticsServiceService, { groupRuns: groupRuns(stores.groupRuns) }),
     parts: [
-      new Partitions(pool, log),
+      new Partitions(stores.partitions, log),
       new Retention({ store: stores.retention, tenants, log, registry, times }),
       ...cleanUp(log, pool, [oldDeletions, oldRefusedBatches]),
       new Freshness(pool, registry),

@@ -3,14 +3,22 @@ import { groupRunsPgStore } from './preview/group-runs-pg-store.ts';
 import { retentionPgStore } from './retention/retention-system-pg-store.ts';
 import { rollupPgStore } from './rollups/rollup-system-pg-store.ts';
 import type { Stores } from './stores.ts';
+import { partitionPgStore } from './traces/partition-system-pg-store.ts';
+import { RefusedListPgStore } from './traces/refused-list-pg-store.ts';
+import { TraceListPgStore } from './traces/trace-list-pg-store.ts';
+import { TracePgStore } from './traces/trace-pg-store.ts';
 
 /** The pools by the work that waits for them. */
 export type Pools = Record<'system' | 'app' | 'summaries' | 'exports' | 'owners', Pool>;
 
 /** The stores over PostgreSQL. */
-export function pgStores({ system, summaries }: Pools): Stores {
+export function pgStores({ system, app, summaries }: Pools): Stores {
   return {
     groupRuns: groupRunsPgStore(summaries),
+    traces: new TracePgStore(app),
+    traceList: new TraceListPgStore(app),
+    refused: new RefusedListPgStore(app),
+    partitions: partitionPgStore(system),
     retention: retentionPgStore(system),
     rollups: rollupPgStore(system),
   };

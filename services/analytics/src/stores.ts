@@ -1,10 +1,18 @@
 import type { GroupRunsStore } from './preview/group-runs-store.ts';
 import type { RetentionStore } from './retention/retention-system-store.ts';
 import type { RollupStore } from './rollups/rollup-system-store.ts';
+import type { PartitionStore } from './traces/partition-system-store.ts';
+import type { TraceListStore } from './traces/trace-list-store.ts';
+import type { TraceStore } from './traces/trace-store.ts';
 
 /** The data of the service: a store for each room, which its handlers and jobs use without knowing the database. */
 export interface Stores {
   groupRuns: GroupRunsStore;
+  traces: TraceStore;
+  traceList: TraceListStore;
+  /** Refused requests, listed and shown as traces. */
+  refused: TraceListStore & Pick<TraceStore, 'find'>;
+  partitions: PartitionStore;
   retention: RetentionStore;
   rollups: RollupStore;
 }

@@ -4,7 +4,8 @@ import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { decodeCursor, encodeCursor, type Position } from '../src/traces/trace-cursor.ts';
 import type { UsageConsumer } from '../src/ingest/usage-consumer.ts';
-import { TraceStore } from '../src/traces/trace-pg-store.ts';
+import { TracePgStore } from '../src/traces/trace-pg-store.ts';
+import type { TraceStore } from '../src/traces/trace-store.ts';
 import { makeEnd, makeStart, received } from './event-fixture.ts';
 import { startIngest, type IngestFixture } from './ingest-fixture.ts';
 
@@ -25,7 +26,7 @@ describe('following traces', () => {
   beforeAll(async () => {
     fixture = await startIngest();
     ({ ingest } = fixture);
-    traces = new TraceStore(fixture.reading);
+    traces = fixture.stores.traces;
   });
   afterAll(() => fixture.stop());
 
@@ -145,7 +146,7 @@ describe('following traces', () => {
     await ingest.take([received(wanted)]);
     await ingest.take(others.slice(30).map((end) => received(end)));
     await settled();
-    const limited = new TraceStore(fixture.reading, 10);
+    const limited = new TracePgStore(fixture.reading, 10);
     const pages: { found: string[]; hasMore: boolean }[] = [];
     let at: Position | Date = anHourAgo();
     for (let more = true; more;) {

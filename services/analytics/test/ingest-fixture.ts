@@ -45,7 +45,7 @@ export async function startIngest(): Promise<IngestFixture> {
     ...{ system: writing, owners: writing },
     ...{ app: reading, summaries: reading, exports: reading },
   });
-  const partitions = new Partitions(writing, log);
+  const partitions = new Partitions(stores.partitions, log);
   await partitions.start();
   await partitions.stop();
   const ingest = new UsageConsumer({ pool: writing, log, registry: createRegistry('test') });

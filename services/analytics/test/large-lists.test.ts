@@ -4,7 +4,6 @@ import { costSummary, usageSummary } from '@gatehouse/contract/usage';
 import { newId } from '@gatehouse/kit/ids';
 import { pageBytes } from '@gatehouse/kit/page';
 import { eventually } from '@gatehouse/test/eventually';
-import { TraceStore } from '../src/traces/trace-pg-store.ts';
 import { measures } from '../src/usage/measure-pg-store.ts';
 import { UsageStore } from '../src/usage/usage-pg-store.ts';
 import { AnalyticsHarness } from './analytics-harness.ts';
@@ -85,7 +84,7 @@ describe('following runs with large previews, many calls and many groups', () =>
   });
 
   it('reads no more than a page from the database', async () => {
-    const traces = new TraceStore(harness.pool('analytics_app'));
+    const { traces } = harness.stores;
     const none = { agentId: null, sessionId: null, user: null, status: null, channel: null, traceId: null };
     const since = new Date(Date.now() - 3_600_000);
     const read = await traces.changes(tenantId, () => since, { ...none, limit: 200, spans: true });

@@ -6,7 +6,8 @@ import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database'
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { Partitions } from '../src/traces/partitions-job.ts';
-import { ensurePartition } from '../src/traces/partition-system-pg-store.ts';
+import { partitionPgStore } from '../src/traces/partition-system-pg-store.ts';
+import type { PartitionStore } from '../src/traces/partition-system-store.ts';
 
 const log = createLogger('analytics', 'silent');
 
@@ -14,13 +15,15 @@ let database: TestDatabase;
 let pool: Pool;
 /** Reads traces in a transaction that stays open, as a backup does. */
 let backup: Client;
+let store: PartitionStore;
 let partitions: Partitions;
 beforeEach(async () => {
   database = await createTestDatabase('analytics');
   pool = createPool({ url: database.url, role: 'analytics_system', max: 4, log });
   backup = new Client({ connectionString: database.adminUrl });
   await backup.connect();
-  partitions = new Partitions(pool, log);
+  store = partitionPgStore(pool);
+  partitions = new Partitions(store, log);
 });
 afterEach(async () => {
   await partitions.stop();
@@ -44,7 +47,7 @@ async function months(): Promise<string[]> {
 describe('a partition of traces that is needed while a backup reads', () => {
   it('gives up before the 5 s of a statement, so that reads and writes go on', async () => {
     await startBackup();
-    const attempt = ensurePartition(pool, '2030-01-01').catch((error: unknown) => error);
+    const attempt = store.ensurePartition('2030-01-01').catch((error: unknown) => error);
     await eventually(async () => {
       const { rows } = await backup.query(`select from ${lockWaits}`);
       expect(rows).toHaveLength(1);
@@ -62,7 +65,7 @@ describe('a partition of traces that is needed while a backup reads', () => {
     expect(before).toHaveLength(4);
     await backup.query(`drop table analytics.traces_${before.at(-1) ?? ''}`);
     await startBackup();
-    partitions = new Partitions(pool, log, 500);
+    partitions = new Partitions(store, log, 500);
     await partitions.start();
     expect(await months()).toEqual(before.slice(0, -1));
     await backup.query('commit');

@@ -4,7 +4,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { RefusedDays } from '../src/daily-rollups/refused-days-job.ts';
 import { forget } from '../src/forgetting/forget-user-job.ts';
 import type { ListPosition } from '../src/traces/list-cursor.ts';
-import { RefusedListStore } from '../src/traces/refused-list-pg-store.ts';
+import { RefusedListPgStore } from '../src/traces/refused-list-pg-store.ts';
 import { AnalyticsHarness } from './analytics-harness.ts';
 import { detail, entryOf, eventOf, refusedReads } from './refused-fixture.ts';
 
@@ -78,7 +78,7 @@ it('adds counts up by day after two days, exactly for days of UTC and of the tim
 
 it('a page of refused requests reads a bounded number of them, and its cursor goes on', async () => {
   const tenantId = newId();
-  const list = new RefusedListStore(harness.pool('analytics_app'), 10);
+  const list = new RefusedListPgStore(harness.pool('analytics_app'), 10);
   await harness.store(
     eventOf(
       Array.from({ length: 25 }, (_, index) =>

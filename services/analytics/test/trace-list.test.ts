@@ -3,7 +3,8 @@ import type { Trace } from '@gatehouse/contract/traces';
 import type { RunEnded } from '@gatehouse/events/run-event';
 import type { Principal } from '@gatehouse/identity/principal';
 import { newId } from '@gatehouse/kit/ids';
-import { TraceListStore } from '../src/traces/trace-list-pg-store.ts';
+import { TraceListPgStore } from '../src/traces/trace-list-pg-store.ts';
+import type { TraceListStore } from '../src/traces/trace-list-store.ts';
 import { AnalyticsHarness } from './analytics-harness.ts';
 import { correction, makeEnd, makeStart } from './event-fixture.ts';
 
@@ -176,7 +177,7 @@ describe.each([
   /** Runs of pages of two, by their place in the fixture. */
   async function order(sort: 'cost' | 'duration'): Promise<number[]> {
     const { tenantId, runs } = await makeRuns();
-    const traces = new TraceListStore(analytics.pool('analytics_app'), maxRead);
+    const traces = new TraceListPgStore(analytics.pool('analytics_app'), maxRead);
     const filter = {
       ...{
         search: null,
@@ -213,7 +214,7 @@ it('a page reads a bounded number of runs, and its cursor goes on', async () => 
   const { tenantId, runs } = await store(
     ...Array.from({ length: 9 }, (_, n) => (n === 7 ? { user_id: 'ada' } : {})),
   );
-  const traces = new TraceListStore(analytics.pool('analytics_app'), 4);
+  const traces = new TraceListPgStore(analytics.pool('analytics_app'), 4);
   const none = {
     ...{
       search: null,

@@ -10,6 +10,11 @@ export interface ListPosition {
   id: string;
 }
 
+/** The place after a run. */
+export function positionOf({ list_key: key, id }: { list_key: string; id: string }): ListPosition {
+  return { key, id };
+}
+
 /** A position, and the period of the first page, which is the same for all pages. */
 export interface ListPlace {
   position: ListPosition;

@@ -1,8 +1,7 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { hourMs, retryMs as defaultRetryMs } from '@gatehouse/kit/bounds';
 import type { Logger } from '@gatehouse/kit/log';
-import type { Pool } from '@gatehouse/pg/pool';
-import { ensurePartition, hasPartition } from './partition-system-pg-store.ts';
+import type { PartitionStore } from './partition-system-store.ts';
 
 const task = 'create partitions of traces';
 const everyMs = 6 * hourMs;
@@ -11,14 +10,14 @@ const months = [0, 1, 2, -1];
 
 /** Creates the monthly partitions of traces well before their month begins. */
 export class Partitions {
-  readonly #pool: Pool;
+  readonly #store: PartitionStore;
   readonly #log: Logger;
   readonly #retryMs: number;
   readonly #work: PeriodicWork;
 
   /** `retryMs`: after a failure, 10 s. */
-  constructor(pool: Pool, log: Logger, retryMs = defaultRetryMs) {
-    this.#pool = pool;
+  constructor(store: PartitionStore, log: Logger, retryMs = defaultRetryMs) {
+    this.#store = store;
     this.#log = log;
     this.#retryMs = retryMs;
     this.#work = new PeriodicWork({ task, log, everyMs, retryMs, round: () => this.#ensure() });
@@ -30,7 +29,7 @@ export class Partitions {
       await this.#ensure();
       this.#work.start();
     } catch (error) {
-      if (!(await hasPartition(this.#pool, firstDay(0)))) throw error;
+      if (!(await this.#store.hasPartition(firstDay(0)))) throw error;
       this.#log.warn({ err: error }, `failed to ${task}`);
       this.#work.start(this.#retryMs);
     }
@@ -41,7 +40,7 @@ export class Partitions {
   }
 
   async #ensure(): Promise<false> {
-    for (const offset of months) await ensurePartition(this.#pool, firstDay(offset));
+    for (const offset of months) await this.#store.ensurePartition(firstDay(offset));
     return false;
   }
 }

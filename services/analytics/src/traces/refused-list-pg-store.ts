@@ -3,9 +3,10 @@ import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import { maxRefusedRead } from '../bounds.ts';
-import type { ListPosition } from './list-cursor.ts';
+import { positionOf, type ListPosition } from './list-cursor.ts';
 import type { TraceRow } from './stored-run.ts';
-import { positionOf, type ListRequest, type ListedRow, type ListedTraces } from './trace-list-pg-store.ts';
+import type { ListedRow, ListedTraces, ListRequest, TraceListStore } from './trace-list-store.ts';
+import type { TraceStore } from './trace-store.ts';
 
 /** Refused requests in the shape of runs: without a provider, tokens and a cost. */
 const columns = `id, 'refused' as status, operation, channel, dialect, client, trace_id, api_key_id, user_id, session_id,
@@ -22,7 +23,7 @@ const beforeAll: ListPosition = { key: 'infinity', id: 'ffffffff-ffff-ffff-ffff-
 const afterAll: ListPosition = { key: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
 
 /** Lists of refused requests of one tenant. */
-export class RefusedListStore extends Store {
+export class RefusedListPgStore extends Store implements TraceListStore, Pick<TraceStore, 'find'> {
   readonly #maxRead: number;
 
   /** `pool` acts as `analytics_app`. `maxRead`: the number of requests read for one page. */
@@ -54,7 +55,6 @@ export class RefusedListStore extends Store {
     });
   }
 
-  /** Null without a refused request of this id. */
   find(tenantId: string, id: string): Promise<TraceRow | null> {
     return this.tenant(tenantId).first<TraceRow>(
       `select ${columns} from analytics.refused_requests where id = $1`,

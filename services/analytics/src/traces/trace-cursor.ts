@@ -10,6 +10,11 @@ export interface Position {
   number: bigint;
 }
 
+/** The position after a change. */
+export function positionAfter(row: { change_transaction: string; change_number: string }): Position {
+  return { transaction: BigInt(row.change_transaction), number: BigInt(row.change_number) };
+}
+
 const integer = (bits: number) =>
   z
     .string()

@@ -5,8 +5,8 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { NamesClient } from '../shared/names-client.ts';
 import { viewerOf, type Viewer } from '../shared/viewer.ts';
-import { decodeCursor, encodeCursor } from './trace-cursor.ts';
-import { positionAfter, type ChangeFilter, type TraceStore } from './trace-pg-store.ts';
+import { decodeCursor, encodeCursor, positionAfter } from './trace-cursor.ts';
+import type { ChangeFilter, TraceStore } from './trace-store.ts';
 import { showTrace } from './trace-view.ts';
 
 const defaultSinceMs = 3_600_000;

@@ -4,15 +4,15 @@ import { BoundedItems, type Page } from '@gatehouse/http/pagination';
 import type { NamesClient } from '../shared/names-client.ts';
 import { viewerOf, type Viewer } from '../shared/viewer.ts';
 import { periodOf, type Period } from '../usage/period.ts';
-import { decodeListCursor, encodeListCursor } from './list-cursor.ts';
+import { decodeListCursor, encodeListCursor, positionOf } from './list-cursor.ts';
 import { filterOf, searchesPreviews, type TraceSearch } from './trace-filter.ts';
-import { positionOf, type TraceListStore } from './trace-list-pg-store.ts';
+import type { TraceListStore } from './trace-list-store.ts';
 import { showTrace } from './trace-view.ts';
 
 /** The lists of runs and of refused requests. */
 interface TraceLists {
-  runs: Pick<TraceListStore, 'list'>;
-  refused: Pick<TraceListStore, 'list'>;
+  runs: TraceListStore;
+  refused: TraceListStore;
 }
 
 /** `GET /v1/traces` */

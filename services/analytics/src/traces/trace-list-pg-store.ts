@@ -1,32 +1,10 @@
-import type { ListTraces } from '@gatehouse/contract/traces';
 import type { PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
-import type { Period } from '../usage/period.ts';
-import type { ListPosition } from './list-cursor.ts';
-import type { TraceRow } from './stored-run.ts';
-import type { TraceFilter } from './trace-filter.ts';
+import { positionOf, type ListPosition } from './list-cursor.ts';
+import type { ListedRow, ListedTraces, ListRequest, Sort, TraceListStore } from './trace-list-store.ts';
 import { largeColumns, traceColumns } from './trace-pg-store.ts';
-
-type Sort = NonNullable<ListTraces['sort']>;
-
-export interface ListRequest {
-  period: Period;
-  sort: Sort;
-  filter: TraceFilter;
-  /** Null for the first page. */
-  after: ListPosition | null;
-  limit: number;
-}
-
-export interface ListedTraces {
-  rows: ListedRow[];
-  /** The place where the next page begins after all of these rows; null at the end of the list. */
-  next: ListPosition | null;
-}
-
-export type ListedRow = TraceRow & { list_key: string };
 
 /** Orders by which an index of `traces` has the runs of a tenant. `text` is the key as a cursor has it. */
 const sorts = {
@@ -75,7 +53,7 @@ interface Walk {
 const previewsShare = 1 / 5;
 
 /** Lists of runs of one tenant. */
-export class TraceListStore extends Store {
+export class TraceListPgStore extends Store implements TraceListStore {
   readonly #maxRead: number;
 
   /** `pool` acts as `analytics_app`. `maxRead` is the number of runs that one page reads. */
@@ -85,9 +63,8 @@ export class TraceListStore extends Store {
   }
 
   /**
-   * A page of runs in descending order. By start, a page reads `maxRead` runs at most: when few of them match the filter,
-   * it may be short, or empty, although more follow. By cost and duration, the list has the first `maxRead` runs of the
-   * period, as far as they match. The list of runs under way has as many, in any order.
+   * By start, a page reads `maxRead` runs at most. By cost and duration, the list has the first `maxRead` runs of the
+   * period. The list of runs under way has as many.
    */
   async list(tenantId: string, request: ListRequest): Promise<ListedTraces> {
     const { period, sort, after } = request;
@@ -150,11 +127,6 @@ async function endOfWalk(db: Queryable, { values, start, maxRead }: Walk): Promi
      order by started_at desc, id desc offset $6 limit 1`,
     [...values, start.key, start.id, maxRead - 1],
   );
-}
-
-/** The place after a run. */
-export function positionOf({ list_key: key, id }: ListedRow): ListPosition {
-  return { key, id };
 }
 
 function readRuns(

@@ -2,7 +2,8 @@ import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import type { TraceRow } from './stored-run.ts';
-import type { Position } from './trace-cursor.ts';
+import { positionAfter, type Position } from './trace-cursor.ts';
+import type { ChangeFilter, ChangeRow, TraceChanges, TraceStore } from './trace-store.ts';
 
 /** The columns of a trace besides its spans. */
 export const traceColumns = `id, status, operation, channel, dialect, client, trace_id, api_key_id, user_id, session_id, agent_id, request_model,
@@ -19,32 +20,6 @@ export const largeColumns = [
   'guardrails::text',
 ];
 
-export interface ChangeFilter {
-  agentId: string | null;
-  sessionId: string | null;
-  user: string | null;
-  status: string | null;
-  channel: string | null;
-  traceId: string | null;
-}
-
-export interface TraceChanges {
-  rows: ChangeRow[];
-  hasMore: boolean;
-  /** The position where the next call continues. */
-  position: Position;
-  /** The PostgreSQL cluster the position belongs to. */
-  cluster: string;
-  now: Date;
-}
-
-export type ChangeRow = TraceRow & { change_transaction: string; change_number: string };
-
-/** The position after a change. */
-export function positionAfter(row: ChangeRow): Position {
-  return { transaction: BigInt(row.change_transaction), number: BigInt(row.change_number) };
-}
-
 interface Horizon {
   oldest: string;
   cluster: string;
@@ -59,7 +34,7 @@ interface Range {
 }
 
 /** The runs of one tenant per call. */
-export class TraceStore extends Store {
+export class TracePgStore extends Store implements TraceStore {
   readonly #maxScanned: number;
 
   /** `pool` acts as `analytics_app`. `maxScanned` is the number of changes one call of `changes` reads. */
@@ -68,11 +43,6 @@ export class TraceStore extends Store {
     this.#maxScanned = maxScanned;
   }
 
-  /**
-   * The changes after a position, or since a time, in the order of their transactions. Changes are left for the next
-   * call while a running transaction may still precede them, so no change is added before a cursor. When few changes
-   * match the filter, a page may be empty although more follow.
-   */
   async changes(
     tenantId: string,
     after: (cluster: string) => Position | Date,
