@@ -33,7 +33,11 @@ await withDatabase('analytics', async ({ adminUrl, url, pid }) => {
   const partitions = new Partitions(stores.partitions, log);
   await partitions.start();
   await partitions.stop();
-  await measureIngest(new UsageConsumer({ pool: writing, log, registry: createRegistry('bench') }), pid);
+  const { deletions } = stores;
+  await measureIngest(
+    new UsageConsumer({ pool: writing, deletions, log, registry: createRegistry('bench') }),
+    pid,
+  );
   await measureSummary(adminUrl, new UsageStore(reading));
   await writing.end();
   await reading.end();

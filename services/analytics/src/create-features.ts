@@ -48,7 +48,7 @@ export function createFeatures(shell: Shell, options: FeatureOptions) {
   const names = new NamesClient({ tenant, agent, log });
   const { refused } = stores;
   const owner = new OwnerUsageStore(options.owners);
-  const ingest = new UsageConsumer({ pool, log, registry });
+  const ingest = new UsageConsumer({ pool, deletions: stores.deletions, log, registry });
   // Stops after the consumer, to add the last runs.
   shell.add(new RollupJob({ store: stores.rollups, stored: () => ingest.stored, everyMs, log, registry }));
   consumeTopic(shell, { topic: topics.usage, config, take: (events) => ingest.take(events) });
@@ -71,7 +71,7 @@ export function createFeatures(shell: Shell, options: FeatureOptions) {
       ...cleanUp(log, pool, [oldDeletions, oldRefusedBatches]),
       new Freshness(pool, registry),
       new RefusedDays({ pool, zones: tenants, log }),
-      new LateRefusals(pool, log).part,
+      new LateRefusals(stores.deletions, log).part,
       new DailyRollupJob({ pool, zones: tenants, log, registry }),
     ],
   };

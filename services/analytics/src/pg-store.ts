@@ -1,4 +1,5 @@
 import type { Pool } from '@gatehouse/pg/pool';
+import { forgetPgStore } from './forgetting/forget-system-pg-store.ts';
 import { groupRunsPgStore } from './preview/group-runs-pg-store.ts';
 import { retentionPgStore } from './retention/retention-system-pg-store.ts';
 import { rollupPgStore } from './rollups/rollup-system-pg-store.ts';
@@ -21,5 +22,6 @@ export function pgStores({ system, app, summaries }: Pools): Stores {
     partitions: partitionPgStore(system),
     retention: retentionPgStore(system),
     rollups: rollupPgStore(system),
+    deletions: forgetPgStore(system),
   };
 }

@@ -59,7 +59,7 @@ export async function createService(
   const features = { ...pools, config, stores: pgStores(pools), retentionTimes, foldEveryMs };
   const { parts, rpc, ...served } = createFeatures(shell, features);
   const forgetUser = async (deletion: UserDeletion) => {
-    const { traces, completed } = await forget(deletion, { pool: pools.system, settleMs });
+    const { traces, completed } = await forget(deletion, { store: features.stores.deletions, settleMs });
     return { counts: { traces }, completed };
   };
   return shell.createService({

@@ -1,3 +1,4 @@
+import type { ForgetStore } from './forgetting/forget-system-store.ts';
 import type { GroupRunsStore } from './preview/group-runs-store.ts';
 import type { RetentionStore } from './retention/retention-system-store.ts';
 import type { RollupStore } from './rollups/rollup-system-store.ts';
@@ -15,4 +16,5 @@ export interface Stores {
   partitions: PartitionStore;
   retention: RetentionStore;
   rollups: RollupStore;
+  deletions: ForgetStore;
 }

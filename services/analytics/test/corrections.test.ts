@@ -7,7 +7,6 @@ import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import type { UsageConsumer } from '../src/ingest/usage-consumer.ts';
 import { forget } from '../src/forgetting/forget-user-job.ts';
-import { forgetTraces, forgetUsage, noteDeletion } from '../src/forgetting/forget-system-pg-store.ts';
 import { foldRuns } from '../src/rollups/rollup-job.ts';
 import type { SummaryRequest } from '../src/usage/summary.ts';
 import { UsageStore } from '../src/usage/usage-pg-store.ts';
@@ -269,7 +268,7 @@ describe('an exact end after an estimated one', () => {
     const interrupted = makeStory(shared);
     const before = makeEnd({ ...shared, ended_at: new Date(interruptedAt).toISOString() });
     await fixture.count([running.start, interrupted.estimated, received(before)]);
-    const forgetting = { pool: fixture.writing, settleMs: 200 };
+    const forgetting = { store: fixture.stores.deletions, settleMs: 200 };
     const deletion = { tenantId, userId: 'ada', requestedAt: new Date() };
     // The traces have the pseudonym, and the roll-ups the user.
     expect(await forget(deletion, forgetting)).toMatchObject({ traces: 3, completed: false });
@@ -288,10 +287,10 @@ describe('an exact end after an estimated one', () => {
     await fixture.count([story.start, story.estimated]);
     const user = { tenantId, userId: 'ada' };
     const pseudonym = `forgotten-${newId()}`;
-    await noteDeletion(fixture.writing, user, { requestedAtMs: Date.now(), pseudonym });
-    expect(await forgetTraces(fixture.writing, user, 0)).toEqual({ changed: 1, more: false });
+    await fixture.stores.deletions.noteDeletion(user, { requestedAtMs: Date.now(), pseudonym });
+    expect(await fixture.stores.deletions.forgetTraces(user, 0)).toEqual({ changed: 1, more: false });
     await ingest.take([story.exact]);
-    await eventually(async () => expect((await forgetUsage(fixture.writing, user)).done).toBe(true));
+    await eventually(async () => expect((await fixture.stores.deletions.forgetUsage(user)).done).toBe(true));
     const { totals, groups } = await summarize(tenantId, { groupBy: ['user'] });
     expect(totals).toMatchObject({ requests: 1, inputTokens: 10, costPico: 1_000n, estimatedRequests: 0 });
     expect(groups).toEqual([expect.objectContaining({ ...totals, key: { user: pseudonym } })]);

@@ -65,9 +65,9 @@ describe('a settled day', () => {
           if (kind === 'forgotten') {
             const user = { tenantId, userId: pick(['ann', 'bob'], seed), requestedAt: new Date() };
             await eventually(async () =>
-              expect((await forget(user, { pool: ground.fixture.writing, settleMs: 0 })).completed).toBe(
-                true,
-              ),
+              expect(
+                (await forget(user, { store: ground.fixture.stores.deletions, settleMs: 0 })).completed,
+              ).toBe(true),
             );
           }
           if (kind === 'moved') {
@@ -142,7 +142,9 @@ describe('a settled day', () => {
     expect(await usersOf()).toEqual(['ann', 'bob', 'eve', null]);
     const user = { tenantId, userId: 'ann', requestedAt: new Date() };
     await eventually(async () =>
-      expect((await forget(user, { pool: ground.fixture.writing, settleMs: 0 })).completed).toBe(true),
+      expect((await forget(user, { store: ground.fixture.stores.deletions, settleMs: 0 })).completed).toBe(
+        true,
+      ),
     );
     expect(await usersOf()).toEqual(['bob', 'eve', null]);
     await ground.makeSettling().settle();

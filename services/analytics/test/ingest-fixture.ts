@@ -48,7 +48,12 @@ export async function startIngest(): Promise<IngestFixture> {
   const partitions = new Partitions(stores.partitions, log);
   await partitions.start();
   await partitions.stop();
-  const ingest = new UsageConsumer({ pool: writing, log, registry: createRegistry('test') });
+  const ingest = new UsageConsumer({
+    pool: writing,
+    deletions: stores.deletions,
+    log,
+    registry: createRegistry('test'),
+  });
   return {
     database,
     writing,

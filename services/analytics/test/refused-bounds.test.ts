@@ -32,10 +32,10 @@ it('completes the deletion of a user with many refused requests', async () => {
      select gen_random_uuid(), $1, now(), 'c', '', 'chat', 'api', '', '', 'ada', '' from generate_series(1, 5000)`,
     [tenantId],
   );
-  const pool = harness.pool('analytics_system');
+  const store = harness.stores.deletions;
   const deletion = { id: newId(), tenantId, userId: 'ada', requestedAt: new Date() };
   let rounds = 0;
-  while (!(await forget(deletion, { pool, settleMs: 0 })).completed) {
+  while (!(await forget(deletion, { store, settleMs: 0 })).completed) {
     rounds += 1;
     expect(rounds).toBeLessThan(30);
   }

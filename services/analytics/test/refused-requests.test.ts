@@ -195,9 +195,8 @@ it('removes a user whose data are deleted, also from events that arrive later', 
   const personal = () =>
     eventOf([entryOf(tenantId, { user_id: 'ada', count: 2, details: [detail(at)] })], at);
   await harness.store(personal());
-  const pool = harness.pool('analytics_system');
   const deletion = { id: newId(), tenantId, userId: 'ada', requestedAt: new Date() };
-  const { completed } = await forget(deletion, { pool, settleMs: 0 });
+  const { completed } = await forget(deletion, { store: harness.stores.deletions, settleMs: 0 });
   expect(completed).toBe(true);
   await harness.store(personal());
   expect(await refusedBy(tenantId, 'user')).toEqual([[null, 0, 4]]);
@@ -265,7 +264,7 @@ it('counts requests of an outage in their own time, without those of a user dele
       ...{ user_id: 'ada', count: 5, details, refused_at: minutesAgo(from).toISOString() },
     });
   const deletion = { id: newId(), tenantId, userId: 'ada', requestedAt: minutesAgo(60) };
-  await forget(deletion, { pool: harness.pool('analytics_system'), settleMs: 0 });
+  await forget(deletion, { store: harness.stores.deletions, settleMs: 0 });
   const stays = detail(minutesAgo(59));
   await harness.store(
     eventOf([entry(90, detail(minutesAgo(90))), entry(62, detail(minutesAgo(61)), stays), entry(30)]),
@@ -283,7 +282,7 @@ it('counts requests of an outage in their own time, without those of a user dele
 });
 
 it('removes users whose deletion a replica of an earlier release completed', async () => {
-  const [tenantId, pool] = [newId(), harness.pool('analytics_system')];
+  const tenantId = newId();
   const at = new Date(Date.now() - 60_000);
   const entry = (user: string) =>
     entryOf(tenantId, { user_id: user, details: [detail(at)], refused_at: at.toISOString() });
@@ -293,7 +292,7 @@ it('removes users whose deletion a replica of an earlier release completed', asy
      values ($1, $2, now(), null)`,
     [tenantId, userDigest(tenantId, 'ada')],
   );
-  await new LateRefusals(pool, createLogger('test', 'silent')).sweep();
+  await new LateRefusals(harness.stores.deletions, createLogger('test', 'silent')).sweep();
   expect(await refusedBy(tenantId, 'user')).toEqual([
     ['bob', 0, 1],
     [null, 0, 1],

@@ -7,7 +7,6 @@ import { lockWaits } from '@gatehouse/test/lock-waits';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { foldRuns, RollupJob } from '../src/rollups/rollup-job.ts';
-import { forgetTraces, forgetUsage, noteDeletion } from '../src/forgetting/forget-system-pg-store.ts';
 import { forget } from '../src/forgetting/forget-user-job.ts';
 import type { Summary, SummaryRequest } from '../src/usage/summary.ts';
 import { countWaitingFolds, UsageStore } from '../src/usage/usage-pg-store.ts';
@@ -234,7 +233,7 @@ describe('a fold', () => {
     await fixture.count(ends.slice(0, 1));
     await fixture.ingest.take(ends.slice(1));
     const user = { tenantId: tenant_id, userId: 'ada', requestedAt: new Date() };
-    const pass = () => forget(user, { pool: fixture.writing, settleMs: 0 });
+    const pass = () => forget(user, { store: fixture.stores.deletions, settleMs: 0 });
     expect(await pass()).toEqual({ traces: 1, completed: false });
     // The deletion adds no fold by itself.
     expect(await pass()).toEqual({ traces: 0, completed: false });
@@ -256,11 +255,11 @@ describe('a fold', () => {
     const start = makeStart({ tenant_id: user.tenantId, user_id: 'ada' });
     await fixture.ingest.take([received(start)]);
     const deletion = { requestedAtMs: Date.now(), pseudonym: `forgotten-${newId()}` };
-    await noteDeletion(fixture.writing, user, deletion);
-    expect(await forgetTraces(fixture.writing, user, 0)).toEqual({ changed: 1, more: false });
+    await fixture.stores.deletions.noteDeletion(user, deletion);
+    expect(await fixture.stores.deletions.forgetTraces(user, 0)).toEqual({ changed: 1, more: false });
     await fixture.count([received(makeEnd(start))]);
     expect((await summarize(user.tenantId)).totals).toMatchObject({ requests: 1, uniqueUsers: 1 });
-    await eventually(async () => expect((await forgetUsage(fixture.writing, user)).done).toBe(true));
+    await eventually(async () => expect((await fixture.stores.deletions.forgetUsage(user)).done).toBe(true));
     expect((await summarize(user.tenantId)).totals).toMatchObject({ requests: 1, uniqueUsers: 1 });
   });
 
@@ -268,7 +267,7 @@ describe('a fold', () => {
     await eventually(async () => {
       const user = { tenantId: newId(), userId: 'ada' };
       await fixture.count([received(makeEnd({ tenant_id: user.tenantId, user_id: 'ada' }))]);
-      await noteDeletion(fixture.writing, user, { requestedAtMs: Date.now(), pseudonym: newId() });
+      await fixture.stores.deletions.noteDeletion(user, { requestedAtMs: Date.now(), pseudonym: newId() });
       // As the statement does that stores an end.
       await admin.query('begin');
       await admin.query(
@@ -276,7 +275,7 @@ describe('a fold', () => {
         [user.tenantId],
       );
       const [batch] = await Promise.all([
-        forgetTraces(fixture.writing, user, 0),
+        fixture.stores.deletions.forgetTraces(user, 0),
         sleep(100).then(() => admin.query('commit')),
       ]);
       expect(batch).toEqual({ changed: 0, more: false });
@@ -288,11 +287,11 @@ describe('a fold', () => {
     const of = { tenant_id: user.tenantId, user_id: 'ada' };
     await fixture.count([received(makeEnd(of))]);
     const deletion = { requestedAtMs: Date.now(), pseudonym: `forgotten-${newId()}` };
-    await noteDeletion(fixture.writing, user, deletion);
-    await forgetTraces(fixture.writing, user, 0);
+    await fixture.stores.deletions.noteDeletion(user, deletion);
+    await fixture.stores.deletions.forgetTraces(user, 0);
     const started_at = new Date(Date.now() + 5_000).toISOString();
     await fixture.ingest.take([received(makeEnd({ ...of, started_at }))]);
-    await eventually(async () => expect((await forgetUsage(fixture.writing, user)).done).toBe(true));
+    await eventually(async () => expect((await fixture.stores.deletions.forgetUsage(user)).done).toBe(true));
     const before = await summarize(user.tenantId);
     await foldRuns(fixture.stores.rollups);
     expect(before.totals).toMatchObject({ requests: 2, uniqueUsers: 2 });

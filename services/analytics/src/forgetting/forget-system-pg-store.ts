@@ -1,8 +1,8 @@
-import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import { randomBase62 } from '@gatehouse/kit/ids';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { withTransaction, type Pool, type PoolClient, type Queryable } from '@gatehouse/pg/pool';
+import { usersIn } from '@gatehouse/pg/user-scan';
 import { refusedBatch } from '../bounds.ts';
 import { turnOfRefusals } from '../shared/refused-turn-pg-store.ts';
 import {
@@ -13,19 +13,26 @@ import {
   unpricedKey,
   usageKey,
 } from '../usage/measure-pg-store.ts';
+import type {
+  CompletedDeletion,
+  ForgetBatch,
+  ForgetStore,
+  ForgottenUser,
+  UserRun,
+} from './forget-system-store.ts';
 
-/** A user of a tenant under deletion of their data. */
-export interface ForgottenUser {
-  tenantId: string;
-  userId: string;
-}
-
-/** The result of one batch. */
-export interface ForgetBatch {
-  /** Changed traces. */
-  changed: number;
-  /** Whether another batch of the same kind follows. */
-  more: boolean;
+/** `pool` acts as `analytics_system`. */
+export function forgetPgStore(pool: Pool): ForgetStore {
+  return {
+    noteDeletion: (user, deletion) => noteDeletion(pool, user, deletion),
+    forgetTraces: (user, settleMs) => forgetTraces(pool, user, settleMs),
+    forgetUsage: (user) => forgetUsage(pool, user),
+    forgetDeadLetters: (user) => forgetDeadLetters(pool, user),
+    findForgotten: (runs) => findForgotten(pool, runs),
+    completedDeletions: () => completedDeletions(pool),
+    usersWithRefusals: (tenantId) => usersWithRefusals(pool, tenantId),
+    forgetLateRefusals: (user, until) => forgetLateRefusals(pool, user, until),
+  };
 }
 
 interface ErasureProgress {
@@ -42,8 +49,7 @@ const traceBatch = 2_000;
 const deadLetterBatch = 1_000;
 const firstTrace = '00000000-0000-0000-0000-000000000000';
 
-/** Notes a deletion. A later one of the same user begins anew, with its own pseudonym. */
-export async function noteDeletion(
+async function noteDeletion(
   pool: Pool,
   { tenantId, userId }: ForgottenUser,
   { requestedAtMs, pseudonym }: { requestedAtMs: number; pseudonym: string },
@@ -60,14 +66,10 @@ export async function noteDeletion(
 }
 
 /**
- * Replaces the user, and removes the session and the texts, in a batch of the tenant's traces. Leaves out runs no
- * roll-up has yet: the fold adds them for the user, as the roll-ups have the others, and not for both.
- *
- * A pass through all traces counts only if it left out no run, and began `settleMs` after the deletion was noted: by
- * then, no statement unaware of it can still write. Other passes are repeated, and `more` is false after them.
- * `traces/follow` doesn't show this as a change.
+ * Leaves out runs no roll-up has yet: the fold adds them for the user, as the roll-ups have the others, and not for
+ * both. A pass through all traces counts only if it left out no run, and began `settleMs` after the deletion was noted.
  */
-export async function forgetTraces(pool: Pool, user: ForgottenUser, settleMs: number): Promise<ForgetBatch> {
+async function forgetTraces(pool: Pool, user: ForgottenUser, settleMs: number): Promise<ForgetBatch> {
   const { tenantId, userId } = user;
   return inProgress(pool, user, async (client, { until, pseudonym, last_trace: after, usage_until }) => {
     if (pseudonym === null || usage_until !== null) return { changed: 0, more: false };
@@ -175,11 +177,7 @@ async function moveUsage(
   );
 }
 
-/** Replaces the user in a day of the tenant's roll-ups, once the traces are done. `done` when no day is left. */
-export async function forgetUsage(
-  pool: Pool,
-  user: ForgottenUser,
-): Promise<{ more: boolean; done: boolean }> {
+async function forgetUsage(pool: Pool, user: ForgottenUser): Promise<{ more: boolean; done: boolean }> {
   const { tenantId, userId } = user;
   return inProgress(pool, user, async (client, { until, pseudonym, usage_until: from }) => {
     if (pseudonym === null || from === null) return { more: false, done: pseudonym === null };
@@ -277,15 +275,7 @@ async function forgetRefusals(
   return added > 0;
 }
 
-/** A user of a tenant with deleted data, known by a hash. */
-export interface CompletedDeletion {
-  tenantId: string;
-  digest: Buffer;
-  until: Date;
-}
-
-/** The completed deletions of the last days, as long as they are noted. */
-export function completedDeletions(pool: Pool): Promise<CompletedDeletion[]> {
+function completedDeletions(pool: Pool): Promise<CompletedDeletion[]> {
   return pool.all<CompletedDeletion>(
     `select tenant_id as "tenantId", user_digest as digest, least(requested_at, created_at) as until
      from analytics.forgotten_users
@@ -293,8 +283,13 @@ export function completedDeletions(pool: Pool): Promise<CompletedDeletion[]> {
   );
 }
 
-/** Removes a user from refused requests after the deletion of all else, in short transactions. */
-export async function forgetLateRefusals(pool: Pool, user: ForgottenUser, until: Date): Promise<void> {
+async function* usersWithRefusals(pool: Pool, tenantId: string): AsyncGenerator<string[], void> {
+  for (const table of ['analytics.refused_requests', 'analytics.refused_usage'])
+    yield* usersIn(pool, table, tenantId);
+}
+
+/** In short transactions. */
+async function forgetLateRefusals(pool: Pool, user: ForgottenUser, until: Date): Promise<void> {
   const forgetSome = (): Promise<boolean> =>
     withTransaction(pool, async (client) => {
       await client.query('set local statement_timeout = 450');
@@ -303,8 +298,7 @@ export async function forgetLateRefusals(pool: Pool, user: ForgottenUser, until:
   while (await forgetSome());
 }
 
-/** Deletes dead letters about runs of the user. */
-export async function forgetDeadLetters(pool: Pool, { tenantId, userId }: ForgottenUser): Promise<void> {
+async function forgetDeadLetters(pool: Pool, { tenantId, userId }: ForgottenUser): Promise<void> {
   // Quotes in texts are escaped, so only a member can look like this.
   const member = JSON.stringify({ user_id: userId }).slice(1, -1);
   for (let deleted = deadLetterBatch; deleted === deadLetterBatch;) {
@@ -316,11 +310,7 @@ export async function forgetDeadLetters(pool: Pool, { tenantId, userId }: Forgot
   }
 }
 
-/** The ids of the runs begun before the deletion of their user's data. */
-export async function findForgotten(
-  pool: Pool,
-  runs: readonly Pick<RunStarted | RunEnded, 'run_id' | 'tenant_id' | 'user_id' | 'started_at'>[],
-): Promise<ReadonlySet<string>> {
+async function findForgotten(pool: Pool, runs: readonly UserRun[]): Promise<ReadonlySet<string>> {
   const userRuns = runs.flatMap(({ user_id: userId, ...run }) =>
     userId === null ? [] : [{ ...run, userId }],
   );

@@ -1,8 +1,7 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { randomBase62 } from '@gatehouse/kit/ids';
-import type { Pool } from '@gatehouse/pg/pool';
 import type { UserDeletion } from '@gatehouse/shell/deletion-inbox';
-import { forgetDeadLetters, forgetTraces, forgetUsage, noteDeletion } from './forget-system-pg-store.ts';
+import type { ForgetStore } from './forget-system-store.ts';
 
 /** Longer than a statement storing events, from its check for deletions to its commit. */
 const defaultSettleMs = 10_000;
@@ -10,8 +9,7 @@ const defaultSettleMs = 10_000;
 const workMs = 2_000;
 
 export interface ForgetOptions {
-  /** Acts as `analytics_system`. */
-  pool: Pool;
+  store: ForgetStore;
   /** How long a deletion is not complete, since events may be written late. */
   settleMs?: number | undefined;
 }
@@ -25,21 +23,21 @@ export interface ForgetOptions {
  */
 export async function forget(
   { requestedAt, ...user }: UserDeletion,
-  { pool, settleMs = defaultSettleMs }: ForgetOptions,
+  { store, settleMs = defaultSettleMs }: ForgetOptions,
 ): Promise<{ traces: number; completed: boolean }> {
   const until = monotonicMs() + workMs;
   // As random as it gets: nothing leads from it to the user.
   const pseudonym = `forgotten-${randomBase62(22)}`;
-  await noteDeletion(pool, user, { requestedAtMs: requestedAt.getTime(), pseudonym });
-  await forgetDeadLetters(pool, user);
+  await store.noteDeletion(user, { requestedAtMs: requestedAt.getTime(), pseudonym });
+  await store.forgetDeadLetters(user);
   let traces = 0;
   for (let more = true; more && monotonicMs() < until;) {
-    const batch = await forgetTraces(pool, user, settleMs);
+    const batch = await store.forgetTraces(user, settleMs);
     traces += batch.changed;
     ({ more } = batch);
   }
   let completed = false;
   for (let more = true; more && monotonicMs() < until;)
-    ({ more, done: completed } = await forgetUsage(pool, user));
+    ({ more, done: completed } = await store.forgetUsage(user));
   return { traces, completed };
 }

@@ -4,17 +4,23 @@ import { newId } from '@gatehouse/kit/ids';
 import { isRefusal } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import { lateRefusalDays } from '../bounds.ts';
-import { findForgotten } from '../forgetting/forget-system-pg-store.ts';
+import type { ForgetStore } from '../forgetting/forget-system-store.ts';
 import type { RefusalEvent } from './read-events.ts';
 import { insertRefusals } from './refusal-system-pg-store.ts';
+
+export interface RefusalOptions {
+  pool: Pool;
+  deletions: Pick<ForgetStore, 'findForgotten'>;
+  deadLetters: DeadLetters;
+}
 
 /** Stores counts of refused requests, each event once. Throws during a database outage. `pool` acts as `analytics_system`. */
 export async function takeRefusals(
   events: readonly RefusalEvent[],
-  { pool, deadLetters }: { pool: Pool; deadLetters: DeadLetters },
+  { pool, deletions, deadLetters }: RefusalOptions,
 ): Promise<void> {
   for (const { received, refused } of events) {
-    const counts = await withoutForgotten(pool, refused);
+    const counts = await withoutForgotten(deletions, refused);
     // Without the event as it came, which may name a user whose data were deleted.
     const letterOf = (entries: readonly RefusedEntry[]) => ({
       origin: received.origin,
@@ -33,14 +39,17 @@ export async function takeRefusals(
 }
 
 /** Requests of a user whose data were deleted afterwards lose the user, and are not kept one by one. */
-async function withoutForgotten(pool: Pool, refused: RequestsRefused): Promise<RequestsRefused> {
+async function withoutForgotten(
+  deletions: RefusalOptions['deletions'],
+  refused: RequestsRefused,
+): Promise<RequestsRefused> {
   const entries = refused.entries.map((entry) => ({ id: newId(), entry }));
   const requests = entries.flatMap(({ id, entry }) =>
     [{ id, refused_at: entry.refused_at }, ...entry.details].map(({ id: requestId, refused_at: at }) => ({
       ...{ run_id: requestId, tenant_id: entry.tenant_id, user_id: entry.user_id, started_at: at },
     })),
   );
-  const forgotten = await findForgotten(pool, requests);
+  const forgotten = await deletions.findForgotten(requests);
   if (forgotten.size === 0) return refused;
   return {
     ...refused,

@@ -6,7 +6,7 @@ import { type Counter, counter, type Registry } from '@gatehouse/kit/metrics';
 import { storeBatchThenEach } from '@gatehouse/kit/store-batch';
 import { isRefusal } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
-import { findForgotten } from '../forgetting/forget-system-pg-store.ts';
+import type { ForgetStore } from '../forgetting/forget-system-store.ts';
 import { lateAfterDays, withoutTexts } from '../retention/trace-ages.ts';
 import { correctEnds } from './correction-system-pg-store.ts';
 import { endLateRuns, insertDeadLetter, insertIntake, numberUsers } from './ingest-system-pg-store.ts';
@@ -18,9 +18,17 @@ const storedAtOnce = { items: 1_000, bytes: 2_000_000 };
 
 const bytesOf = (event: Received): number => event.object?.bytes ?? event.payload.length;
 
+export interface UsageConsumerOptions {
+  pool: Pool;
+  deletions: Pick<ForgetStore, 'findForgotten'>;
+  log: Logger;
+  registry: Registry;
+}
+
 /** Stores events from Kafka and from RPCs, each exactly once even when it is delivered again. */
 export class UsageConsumer {
   readonly #pool: Pool;
+  readonly #deletions: Pick<ForgetStore, 'findForgotten'>;
   readonly #log: Logger;
   readonly #runs: Counter;
   readonly #deadLetters: DeadLetters;
@@ -28,8 +36,9 @@ export class UsageConsumer {
   stored = 0;
 
   /** `pool` acts as `analytics_system`. */
-  constructor(options: { pool: Pool; log: Logger; registry: Registry }) {
+  constructor(options: UsageConsumerOptions) {
     this.#pool = options.pool;
+    this.#deletions = options.deletions;
     this.#log = options.log;
     this.#runs = counter(
       options.registry,
@@ -54,7 +63,11 @@ export class UsageConsumer {
     // Before the watermarks.
     await this.#correct(corrections);
     await this.#store(runs, watermarks);
-    await takeRefusals(refusals, { pool: this.#pool, deadLetters: this.#deadLetters });
+    await takeRefusals(refusals, {
+      pool: this.#pool,
+      deletions: this.#deletions,
+      deadLetters: this.#deadLetters,
+    });
     this.#runs.inc(runs.length + corrections.length);
     this.stored += runs.length + corrections.length;
     // Two calls per run: builds the log fields only when they are written.
@@ -118,10 +131,7 @@ export class UsageConsumer {
   async #withoutForgotten<Run extends RunStarted | RunEnded>(
     events: readonly RunEvent<Run>[],
   ): Promise<readonly RunEvent<Run>[]> {
-    const forgotten = await findForgotten(
-      this.#pool,
-      events.map(({ run }) => run),
-    );
+    const forgotten = await this.#deletions.findForgotten(events.map(({ run }) => run));
     if (forgotten.size === 0) return events;
     return events.map((event) => {
       if (!forgotten.has(event.run.run_id)) return event;
