@@ -33,11 +33,8 @@ await withDatabase('analytics', async ({ adminUrl, url, pid }) => {
   const partitions = new Partitions(stores.partitions, log);
   await partitions.start();
   await partitions.stop();
-  const { deletions } = stores;
-  await measureIngest(
-    new UsageConsumer({ pool: writing, deletions, log, registry: createRegistry('bench') }),
-    pid,
-  );
+  const { ingest: store, deletions } = stores;
+  await measureIngest(new UsageConsumer({ store, deletions, log, registry: createRegistry('bench') }), pid);
   await measureSummary(adminUrl, new UsageStore(reading));
   await writing.end();
   await reading.end();

@@ -48,7 +48,7 @@ export function createFeatures(shell: Shell, options: FeatureOptions) {
   const names = new NamesClient({ tenant, agent, log });
   const { refused } = stores;
   const owner = new OwnerUsageStore(options.owners);
-  const ingest = new UsageConsumer({ pool, deletions: stores.deletions, log, registry });
+  const ingest = new UsageConsumer({ store: stores.ingest, deletions: stores.deletions, log, registry });
   // Stops after the consumer, to add the last runs.
   shell.add(new RollupJob({ store: stores.rollups, stored: () => ingest.stored, everyMs, log, registry }));
   consumeTopic(shell, { topic: topics.usage, config, take: (events) => ingest.take(events) });

@@ -1,5 +1,6 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import { forgetPgStore } from './forgetting/forget-system-pg-store.ts';
+import { ingestPgStore } from './ingest/ingest-system-pg-store.ts';
 import { groupRunsPgStore } from './preview/group-runs-pg-store.ts';
 import { retentionPgStore } from './retention/retention-system-pg-store.ts';
 import { rollupPgStore } from './rollups/rollup-system-pg-store.ts';
@@ -23,5 +24,6 @@ export function pgStores({ system, app, summaries }: Pools): Stores {
     retention: retentionPgStore(system),
     rollups: rollupPgStore(system),
     deletions: forgetPgStore(system),
+    ingest: ingestPgStore(system),
   };
 }

@@ -1,4 +1,5 @@
 import type { ForgetStore } from './forgetting/forget-system-store.ts';
+import type { IngestStore } from './ingest/ingest-system-store.ts';
 import type { GroupRunsStore } from './preview/group-runs-store.ts';
 import type { RetentionStore } from './retention/retention-system-store.ts';
 import type { RollupStore } from './rollups/rollup-system-store.ts';
@@ -17,4 +18,5 @@ export interface Stores {
   retention: RetentionStore;
   rollups: RollupStore;
   deletions: ForgetStore;
+  ingest: IngestStore;
 }

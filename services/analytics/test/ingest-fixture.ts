@@ -49,7 +49,7 @@ export async function startIngest(): Promise<IngestFixture> {
   await partitions.start();
   await partitions.stop();
   const ingest = new UsageConsumer({
-    pool: writing,
+    store: stores.ingest,
     deletions: stores.deletions,
     log,
     registry: createRegistry('test'),

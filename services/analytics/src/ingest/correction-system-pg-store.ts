@@ -16,11 +16,8 @@ const replaced = (parameter: string): string => `
     usage_estimated boolean, unpriced_models text[], own_key boolean, groups text[])`;
 
 /**
- * Replaces estimated ends of runs by exact ones, and adds an end or a row to a run without one. Subtracts a replaced
- * end from its roll-ups. Safe to repeat, and in any order with the other events of a run: after a correction, no event
- * of its run changes anything. Returns the ids of late runs (`lateAfterDays`) without a row, which get no row.
- *
- * Locks the roll-ups, since corrections are rare: no replica adds a fold meanwhile, so the subtraction is complete.
+ * Replaces estimated ends. Subtracts a replaced end from its roll-ups, and locks them, since corrections are rare: no
+ * replica adds a fold meanwhile, so the subtraction is complete.
  */
 export async function correctEnds(pool: Pool, runs: readonly RunEnded[]): Promise<string[]> {
   return withTransaction(pool, async (db) => {

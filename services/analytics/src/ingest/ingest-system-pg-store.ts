@@ -1,22 +1,37 @@
 import type { DeadLetter } from '@gatehouse/events/dead-letters';
 import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
-import type { Watermark } from '@gatehouse/events/watermark';
 import { cacheKey } from '@gatehouse/kit/cache-key';
+import { isRefusal } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import { withoutTexts } from '../retention/trace-ages.ts';
+import { correctEnds } from './correction-system-pg-store.ts';
 import { change, columns, input, inputValues, isLate } from './ingest-pg-store.ts';
+import type { IngestStore, Intake } from './ingest-system-store.ts';
+import { insertRefusals } from './refusal-system-pg-store.ts';
 
-/** The events one transaction stores. At most one event per run: its end, if there is one. */
-export interface Intake {
-  runs: readonly (RunStarted | RunEnded)[];
-  watermarks: readonly (Watermark & { source: string })[];
+/** `pool` acts as `analytics_system`. */
+export function ingestPgStore(pool: Pool): IngestStore {
+  return {
+    insertIntake: async (intake) => {
+      await numberUsers(pool, intake.runs);
+      return insertIntake(pool, intake);
+    },
+    endLateRuns: (runs) => endLateRuns(pool, runs),
+    correctEnds: async (runs) => {
+      await numberUsers(pool, runs);
+      return correctEnds(pool, runs);
+    },
+    insertRefusals: (refused) => insertRefusals(pool, refused),
+    insertDeadLetter: (letter) => insertDeadLetter(pool, letter),
+    isRefusal,
+  };
 }
 
 /**
- * Assigns numbers to users without one. When two replicas number the same user at once, the first number stays. Call it
- * before storing runs of these users.
+ * Assigns numbers to users without one, before runs of theirs are stored. When two replicas number the same user at
+ * once, the first number stays.
  */
-export async function numberUsers(pool: Pool, runs: readonly (RunStarted | RunEnded)[]): Promise<void> {
+async function numberUsers(pool: Pool, runs: readonly (RunStarted | RunEnded)[]): Promise<void> {
   const userRuns = runs.filter((run) => run.user_id !== null);
   // One run per user is enough.
   const users = [...new Map(userRuns.map((run) => [cacheKey(run.tenant_id, run.user_id), run])).values()];
@@ -43,14 +58,10 @@ export async function numberUsers(pool: Pool, runs: readonly (RunStarted | RunEn
 }
 
 /**
- * Stores starts and ends of runs in one statement, which is one transaction; a fold adds the ends to the roll-ups. Safe
- * to repeat and in any order: a start never replaces an end, and only the first end of a run is stored. Rows are
- * written in the order of their keys, so replicas don't deadlock.
- *
- * Returns the ids of late runs (`lateAfterDays`), which it does not store. Then it stores no watermarks either, because
- * a watermark must not precede its runs.
+ * One statement, which is one transaction; a fold adds the ends to the roll-ups. Rows are written in the order of their
+ * keys, so replicas don't deadlock.
  */
-export async function insertIntake(pool: Pool, intake: Intake): Promise<string[]> {
+async function insertIntake(pool: Pool, intake: Intake): Promise<string[]> {
   const rows = await pool.all<{ id: string }>({
     name: 'insert_intake',
     text: `
@@ -77,11 +88,8 @@ export async function insertIntake(pool: Pool, intake: Intake): Promise<string[]
   return rows.map(({ id }) => id);
 }
 
-/**
- * Ends late runs with an existing row, without their texts. Returns the ids of runs without a row: they may have been
- * counted and deleted. Creates no row, so a row deleted at the same time stays deleted.
- */
-export async function endLateRuns(pool: Pool, runs: Intake['runs']): Promise<string[]> {
+/** Creates no row, so a row deleted at the same time stays deleted. */
+async function endLateRuns(pool: Pool, runs: Intake['runs']): Promise<string[]> {
   // Not a prepared statement: PostgreSQL plans for these ids and reads only their partitions.
   const rows = await pool.all<{ id: string }>(
     `with ${input(2)},
@@ -98,8 +106,7 @@ export async function endLateRuns(pool: Pool, runs: Intake['runs']): Promise<str
   return rows.map(({ id }) => id);
 }
 
-/** Stores an event, once, if it could not be stored as a run. */
-export async function insertDeadLetter(pool: Pool, letter: DeadLetter): Promise<void> {
+async function insertDeadLetter(pool: Pool, letter: DeadLetter): Promise<void> {
   await pool.query({
     name: 'insert_dead_letter',
     text: `insert into analytics.dead_letters (id, origin, reason, payload) values ($1, $2, $3, $4)

@@ -1,23 +1,21 @@
 import { refusalOf, type DeadLetters } from '@gatehouse/events/dead-letters';
 import type { RefusedEntry, RequestsRefused } from '@gatehouse/events/refused-event';
 import { newId } from '@gatehouse/kit/ids';
-import { isRefusal } from '@gatehouse/pg/errors';
-import type { Pool } from '@gatehouse/pg/pool';
 import { lateRefusalDays } from '../bounds.ts';
 import type { ForgetStore } from '../forgetting/forget-system-store.ts';
 import type { RefusalEvent } from './read-events.ts';
-import { insertRefusals } from './refusal-system-pg-store.ts';
+import type { IngestStore } from './ingest-system-store.ts';
 
 export interface RefusalOptions {
-  pool: Pool;
+  store: Pick<IngestStore, 'insertRefusals' | 'isRefusal'>;
   deletions: Pick<ForgetStore, 'findForgotten'>;
   deadLetters: DeadLetters;
 }
 
-/** Stores counts of refused requests, each event once. Throws during a database outage. `pool` acts as `analytics_system`. */
+/** Stores counts of refused requests, each event once. Throws during a database outage. */
 export async function takeRefusals(
   events: readonly RefusalEvent[],
-  { pool, deletions, deadLetters }: RefusalOptions,
+  { store, deletions, deadLetters }: RefusalOptions,
 ): Promise<void> {
   for (const { received, refused } of events) {
     const counts = await withoutForgotten(deletions, refused);
@@ -27,12 +25,12 @@ export async function takeRefusals(
       payload: Buffer.from(JSON.stringify({ ...counts, entries: entries.map(withoutUser) })),
     });
     try {
-      const late = await insertRefusals(pool, counts);
+      const late = await store.insertRefusals(counts);
       if (late.length === 0) continue;
       const reason = `too late: counts of refused requests older than ${lateRefusalDays} days`;
       await deadLetters.add(letterOf(late), reason);
     } catch (error) {
-      if (!isRefusal(error)) throw error;
+      if (!store.isRefusal(error)) throw error;
       await deadLetters.add(letterOf(counts.entries), refusalOf(error));
     }
   }

@@ -9,10 +9,7 @@ const entriesWith = (columns: string): string => `json_to_recordset($1::json) as
   tenant_id uuid, code text, operation text, agent_id uuid, channel text, dialect text, client text, user_id text,
   api_key_id uuid, ${columns})`;
 
-/**
- * Adds counts of refused requests and keeps single ones, in one transaction, once for each id. One event at a time is
- * stored, so the bounds of tenants hold. Returns the entries of too long ago, which may have been added.
- */
+/** One event at a time is stored, so the bounds of tenants hold. */
 export async function insertRefusals(
   pool: Pool,
   { id, entries: sent }: RequestsRefused,

@@ -4,12 +4,9 @@ import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import type { Logger } from '@gatehouse/kit/log';
 import { type Counter, counter, type Registry } from '@gatehouse/kit/metrics';
 import { storeBatchThenEach } from '@gatehouse/kit/store-batch';
-import { isRefusal } from '@gatehouse/pg/errors';
-import type { Pool } from '@gatehouse/pg/pool';
 import type { ForgetStore } from '../forgetting/forget-system-store.ts';
 import { lateAfterDays, withoutTexts } from '../retention/trace-ages.ts';
-import { correctEnds } from './correction-system-pg-store.ts';
-import { endLateRuns, insertDeadLetter, insertIntake, numberUsers } from './ingest-system-pg-store.ts';
+import type { IngestStore } from './ingest-system-store.ts';
 import { takeRefusals } from './refusal-consumer.ts';
 import { readEvents, type ReadEvents, type RunEvent } from './read-events.ts';
 
@@ -19,7 +16,7 @@ const storedAtOnce = { items: 1_000, bytes: 2_000_000 };
 const bytesOf = (event: Received): number => event.object?.bytes ?? event.payload.length;
 
 export interface UsageConsumerOptions {
-  pool: Pool;
+  store: IngestStore;
   deletions: Pick<ForgetStore, 'findForgotten'>;
   log: Logger;
   registry: Registry;
@@ -27,7 +24,7 @@ export interface UsageConsumerOptions {
 
 /** Stores events from Kafka and from RPCs, each exactly once even when it is delivered again. */
 export class UsageConsumer {
-  readonly #pool: Pool;
+  readonly #store: IngestStore;
   readonly #deletions: Pick<ForgetStore, 'findForgotten'>;
   readonly #log: Logger;
   readonly #runs: Counter;
@@ -35,9 +32,8 @@ export class UsageConsumer {
   /** Number of stored events about runs, also repeated ones. */
   stored = 0;
 
-  /** `pool` acts as `analytics_system`. */
   constructor(options: UsageConsumerOptions) {
-    this.#pool = options.pool;
+    this.#store = options.store;
     this.#deletions = options.deletions;
     this.#log = options.log;
     this.#runs = counter(
@@ -46,7 +42,7 @@ export class UsageConsumer {
       'Events about runs received, including repeated ones',
     );
     this.#deadLetters = new DeadLetters({
-      keep: (letter) => insertDeadLetter(options.pool, letter),
+      keep: (letter) => options.store.insertDeadLetter(letter),
       ...options,
     });
   }
@@ -62,9 +58,9 @@ export class UsageConsumer {
     for (const { received, reason } of rejected) await this.#deadLetters.add(received, reason);
     // Before the watermarks.
     await this.#correct(corrections);
-    await this.#store(runs, watermarks);
+    await this.#storeRuns(runs, watermarks);
     await takeRefusals(refusals, {
-      pool: this.#pool,
+      store: this.#store,
       deletions: this.#deletions,
       deadLetters: this.#deadLetters,
     });
@@ -80,7 +76,7 @@ export class UsageConsumer {
   }
 
   /** Stores all in one transaction, or each alone when the database rejects one of them; watermarks after the runs. */
-  async #store(events: readonly RunEvent[], watermarks: ReadEvents['watermarks']): Promise<void> {
+  async #storeRuns(events: readonly RunEvent[], watermarks: ReadEvents['watermarks']): Promise<void> {
     let stored = watermarks.length === 0;
     if (events.length > 0) {
       await storeBatchThenEach(events, {
@@ -89,7 +85,7 @@ export class UsageConsumer {
           const withWatermarks = await this.#insert(some, all ? watermarks : []);
           stored ||= all && withWatermarks;
         },
-        isRefusal,
+        isRefusal: (error) => this.#store.isRefusal(error),
         refuse: (event, error) => this.#refuse(event, error),
       });
     }
@@ -102,11 +98,10 @@ export class UsageConsumer {
     await storeBatchThenEach(corrections, {
       store: async (some) => {
         const events = await this.#withoutForgotten(some);
-        const runs = events.map(({ run }) => run);
-        await numberUsers(this.#pool, runs);
-        await this.#deadLetterLate(events, await correctEnds(this.#pool, runs));
+        const late = await this.#store.correctEnds(events.map(({ run }) => run));
+        await this.#deadLetterLate(events, late);
       },
-      isRefusal,
+      isRefusal: (error) => this.#store.isRefusal(error),
       refuse: (event, error) => this.#refuse(event, error),
     });
   }
@@ -120,8 +115,7 @@ export class UsageConsumer {
   async #insert(received: readonly RunEvent[], watermarks: ReadEvents['watermarks']): Promise<boolean> {
     const events = await this.#withoutForgotten(received);
     const runs = events.map(({ run }) => run);
-    await numberUsers(this.#pool, runs);
-    const late = await insertIntake(this.#pool, { runs, watermarks });
+    const late = await this.#store.insertIntake({ runs, watermarks });
     if (late.length === 0) return true;
     await this.#storeLate(events.filter(({ run }) => late.includes(run.run_id)));
     return false;
@@ -144,13 +138,7 @@ export class UsageConsumer {
 
   /** `retention/trace-ages.ts` explains why late runs get no row. */
   async #storeLate(runs: readonly RunEvent[]): Promise<void> {
-    await this.#deadLetterLate(
-      runs,
-      await endLateRuns(
-        this.#pool,
-        runs.map(({ run }) => run),
-      ),
-    );
+    await this.#deadLetterLate(runs, await this.#store.endLateRuns(runs.map(({ run }) => run)));
   }
 
   async #deadLetterLate(events: readonly RunEvent[], lost: readonly string[]): Promise<void> {
