@@ -70,9 +70,9 @@ export function createFeatures(shell: Shell, options: FeatureOptions) {
       new Retention({ store: stores.retention, tenants, log, registry, times }),
       ...cleanUp(log, pool, [oldDeletions, oldRefusedBatches]),
       new Freshness(pool, registry),
-      new RefusedDays({ pool, zones: tenants, log }),
+      new RefusedDays({ store: stores.refusedDays, zones: tenants, log }),
       new LateRefusals(stores.deletions, log).part,
-      new DailyRollupJob({ pool, zones: tenants, log, registry }),
+      new DailyRollupJob({ store: stores.dailyRollups, zones: tenants, log, registry }),
     ],
   };
 }

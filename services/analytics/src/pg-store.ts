@@ -1,4 +1,6 @@
 import type { Pool } from '@gatehouse/pg/pool';
+import { dailyRollupPgStore } from './daily-rollups/daily-rollup-system-pg-store.ts';
+import { refusedDaysPgStore } from './daily-rollups/refused-days-system-pg-store.ts';
 import { forgetPgStore } from './forgetting/forget-system-pg-store.ts';
 import { ingestPgStore } from './ingest/ingest-system-pg-store.ts';
 import { groupRunsPgStore } from './preview/group-runs-pg-store.ts';
@@ -23,6 +25,8 @@ export function pgStores({ system, app, summaries }: Pools): Stores {
     partitions: partitionPgStore(system),
     retention: retentionPgStore(system),
     rollups: rollupPgStore(system),
+    dailyRollups: dailyRollupPgStore(system),
+    refusedDays: refusedDaysPgStore(system),
     deletions: forgetPgStore(system),
     ingest: ingestPgStore(system),
   };

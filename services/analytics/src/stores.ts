@@ -1,3 +1,5 @@
+import type { DailyRollupStore } from './daily-rollups/daily-rollup-system-store.ts';
+import type { RefusedDaysStore } from './daily-rollups/refused-days-system-store.ts';
 import type { ForgetStore } from './forgetting/forget-system-store.ts';
 import type { IngestStore } from './ingest/ingest-system-store.ts';
 import type { GroupRunsStore } from './preview/group-runs-store.ts';
@@ -17,6 +19,8 @@ export interface Stores {
   partitions: PartitionStore;
   retention: RetentionStore;
   rollups: RollupStore;
+  dailyRollups: DailyRollupStore;
+  refusedDays: RefusedDaysStore;
   deletions: ForgetStore;
   ingest: IngestStore;
 }

@@ -141,7 +141,7 @@ export class SettlingGround {
   /** The job of a replica. Its parts of days have `most` rows. */
   makeSettling(most = 40, least = 1): DailyRollupJob {
     return new DailyRollupJob({
-      pool: this.fixture.writing,
+      store: this.fixture.stores.dailyRollups,
       zones: { zoneOf },
       log,
       registry: createRegistry('test'),

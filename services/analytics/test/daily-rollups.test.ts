@@ -8,7 +8,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import fc from 'fast-check';
 import { forget } from '../src/forgetting/forget-user-job.ts';
 import { DailyRollupJob } from '../src/daily-rollups/daily-rollup-job.ts';
-import { settlePart } from '../src/daily-rollups/daily-rollup-system-pg-store.ts';
+import { dailyRollupPgStore } from '../src/daily-rollups/daily-rollup-system-pg-store.ts';
 import type { SummaryRequest } from '../src/usage/summary.ts';
 import { correction, makeEnd, received } from './event-fixture.ts';
 import { noFilter } from './ingest-fixture.ts';
@@ -191,7 +191,7 @@ describe('settling', () => {
     const runs = makeRuns(String(tenantId), 50);
     await ground.fixture.count(eventsOf(runs.slice(0, 1)));
     const settling = new DailyRollupJob({
-      ...{ pool, zones: { zoneOf }, log, registry: createRegistry('test') },
+      ...{ store: dailyRollupPgStore(pool), zones: { zoneOf }, log, registry: createRegistry('test') },
       sizes: { least: 1 },
     });
     // Only adding up reads this table.
@@ -212,7 +212,10 @@ describe('settling', () => {
     await ground.fixture.count(eventsOf(makeRuns(tenantId, 200)));
     const day = new Date(firstDay);
     const part = () =>
-      settlePart(ground.fixture.writing, { tenantId, day }, { least: 1, most: 5, cut: null });
+      ground.fixture.stores.dailyRollups.settlePart(
+        { tenantId, day },
+        { least: 1, most: 5, timezone: 'UTC' },
+      );
     expect([await part(), await part(), await part()]).toEqual(['open', 'open', 'open']);
     const late = { tenant_id: tenantId, ended_at: new Date(firstDay + 1).toISOString() };
     await ground.fixture.count([received(makeEnd(late))]);
@@ -230,7 +233,10 @@ describe('settling', () => {
       await ground.fixture.count(eventsOf(makeRuns(tenantId, 200)));
       const day = new Date(firstDay);
       const part = () =>
-        settlePart(ground.fixture.writing, { tenantId, day }, { least: 1, most: 5, cut: null });
+        ground.fixture.stores.dailyRollups.settlePart(
+          { tenantId, day },
+          { least: 1, most: 5, timezone: 'UTC' },
+        );
       for (let done = 0; done < parts; done += 1) await part();
       // As any release counts: it adds to the roll-ups in one transaction, and knows nothing of days.
       await ground.admin.query('begin');

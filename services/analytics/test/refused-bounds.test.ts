@@ -44,7 +44,7 @@ it('completes the deletion of a user with many refused requests', async () => {
 });
 
 it('adds counts up by day after two days, exactly for days of UTC and of the time zone', async () => {
-  const [tenantId, pool] = [newId(), harness.pool('analytics_system')];
+  const tenantId = newId();
   await harness.rows(
     `insert into analytics.refused_usage (tenant_id, bucket, code, model, channel, dialect, client, user_id, refused)
      select $1, date_bin('15 minutes', now() - n * interval '1 hour', 'epoch'), 'rate_limit_exceeded', 'small', 'api',
@@ -63,7 +63,10 @@ it('adds counts up by day after two days, exactly for days of UTC and of the tim
     );
   const before = await days();
   const zoneOf = () => Promise.resolve('Asia/Kolkata');
-  const job = new RefusedDays({ pool, zones: { zoneOf }, log: createLogger('test', 'silent') });
+  const job = new RefusedDays({
+    ...{ store: harness.stores.refusedDays, zones: { zoneOf } },
+    log: createLogger('test', 'silent'),
+  });
   expect([await job.addUp(), await job.addUp()]).toEqual([true, true]);
   expect(await days()).toEqual(before);
   const rows = await harness.rows(

@@ -3,7 +3,6 @@ import { newId } from '@gatehouse/kit/ids';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { DailyRollupJob } from '../src/daily-rollups/daily-rollup-job.ts';
 import { addUp } from '../src/daily-rollups/daily-rollup-pg-store.ts';
-import { settlePart } from '../src/daily-rollups/daily-rollup-system-pg-store.ts';
 import { noFilter } from './ingest-fixture.ts';
 import {
   eventsOf,
@@ -66,7 +65,7 @@ describe('a day of the time zone of the tenant', () => {
     const read: string[] = [];
     const zoneOf = (tenantId: string): Promise<string> =>
       Promise.resolve(read.push(tenantId) > 0 ? 'UTC' : '');
-    const options = { pool: ground.fixture.writing, log, registry: createRegistry('test') };
+    const options = { store: ground.fixture.stores.dailyRollups, log, registry: createRegistry('test') };
     await new DailyRollupJob({ ...options, zones: { zoneOf } }).settle();
     expect([read.includes(few), read.includes(many)]).toEqual([false, true]);
   });
@@ -97,7 +96,10 @@ describe('a day of the time zone of the tenant', () => {
       [tenantId, day],
     );
     const part = (most: number) =>
-      settlePart(ground.fixture.writing, { tenantId, day }, { least: 1, most, cut: at(15) });
+      ground.fixture.stores.dailyRollups.settlePart(
+        { tenantId, day },
+        { least: 1, most, timezone: 'Asia/Tokyo' },
+      );
     const deleteRows = (condition: string) =>
       ground.admin.query(
         `delete from analytics.settled_usage where tenant_id = $1 and bucket >= $2 and bucket < $3 and ${condition}`,

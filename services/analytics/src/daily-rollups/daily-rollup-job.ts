@@ -5,25 +5,16 @@ import { AppError } from '@gatehouse/kit/errors';
 import { beforeFirst } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import { type Counter, counter, type Registry } from '@gatehouse/kit/metrics';
-import type { Pool } from '@gatehouse/pg/pool';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
-import {
-  changeCuts,
-  findCut,
-  findOpenDay,
-  leaveDay,
-  nextDueDay,
-  nextTenants,
-  noteDays,
-  settlePart,
-  type SettledSizes,
-  type TenantDay,
-  type TenantRollUps,
-} from './daily-rollup-system-pg-store.ts';
+import type {
+  DailyRollupStore,
+  SettledSizes,
+  TenantDay,
+  TenantRollUps,
+} from './daily-rollup-system-store.ts';
 
 export interface SettlingOptions {
-  /** Acts as `analytics_system`. */
-  pool: Pool;
+  store: DailyRollupStore;
   zones: Pick<TenantSettingsClient, 'zoneOf'>;
   log: Logger;
   registry: Registry;
@@ -83,17 +74,17 @@ export class DailyRollupJob {
   }
 
   async #note(signal?: AbortSignal): Promise<void> {
-    const { pool } = this.#options;
-    const until = await findOpenDay(pool);
+    const { store } = this.#options;
+    const until = await store.findOpenDay();
     if (until <= this.#notedUntil) return;
     for (let after: string | undefined = beforeFirst; after !== undefined;) {
-      const page: TenantRollUps[] = await nextTenants(pool, after, tenantsPerPage);
+      const page: TenantRollUps[] = await store.nextTenants(after, tenantsPerPage);
       for (const { tenantId, hasSettledDays } of page) {
         for (let from: Date | null = this.#notedUntil; from !== null;)
-          from = await noteDays(pool, { tenantId, from, until });
+          from = await store.noteDays({ tenantId, from, until });
         // Most tenants have no settled day: their zones are not read.
         const zone = hasSettledDays ? await this.#zoneOf(tenantId) : null;
-        if (zone !== null) await changeCuts(pool, tenantId, zone);
+        if (zone !== null) await store.changeCuts(tenantId, zone);
         await sleep(pauseMs, signal);
       }
       after = page.at(-1)?.tenantId;
@@ -105,7 +96,7 @@ export class DailyRollupJob {
   async #turn(signal?: AbortSignal): Promise<boolean> {
     let isBusy = false;
     for (let after = beforeFirst; ;) {
-      const due = await nextDueDay(this.#options.pool, after);
+      const due = await this.#options.store.nextDueDay(after);
       if (due === null) return isBusy;
       if (await this.#settlePart(due)) isBusy = true;
       after = due.tenantId;
@@ -114,11 +105,11 @@ export class DailyRollupJob {
   }
 
   async #settlePart(due: TenantDay): Promise<boolean> {
-    const { pool, log } = this.#options;
+    const { store, log } = this.#options;
     try {
       const zone = await this.#zoneOf(due.tenantId);
       if (zone === null) return false;
-      const state = await settlePart(pool, due, { ...this.#sizes, cut: await findCut(pool, due, zone) });
+      const state = await store.settlePart(due, { ...this.#sizes, timezone: zone });
       if (state === 'settled' || state === 'small') this.#days.inc({ outcome: state });
       return state !== null;
     } catch (error) {
@@ -127,7 +118,7 @@ export class DailyRollupJob {
         { err: error, tenant_id: due.tenantId, day: due.day },
         'a day took too long to add up; left it',
       );
-      await leaveDay(pool, due);
+      await store.leaveDay(due);
       this.#days.inc({ outcome: 'left' });
       return true;
     }

@@ -4,19 +4,24 @@ import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { midnightWithin } from '../usage/key-pg-store.ts';
 import type { SettledKind } from '../usage/period-parts.ts';
 import { addUp, allKinds, hasGroups } from './daily-rollup-pg-store.ts';
+import type {
+  DailyRollupStore,
+  SettledSizes,
+  TenantDay,
+  TenantRollUps,
+} from './daily-rollup-system-store.ts';
 
-/** A past day of a tenant, from midnight UTC on. */
-export interface TenantDay {
-  tenantId: string;
-  day: Date;
-}
-
-/** The numbers of rows of `usage` between which a day or a part of it is added up. */
-export interface SettledSizes {
-  /** Summaries of days with fewer rows gain little. */
-  least: number;
-  /** A part of a day, of whole hours, has no more; only a single hour may. */
-  most: number;
+/** `pool` acts as `analytics_system`. */
+export function dailyRollupPgStore(pool: Pool): DailyRollupStore {
+  return {
+    findOpenDay: () => findOpenDay(pool),
+    nextTenants: (...page) => nextTenants(pool, ...page),
+    noteDays: (days) => noteDays(pool, days),
+    nextDueDay: (afterTenant) => nextDueDay(pool, afterTenant),
+    changeCuts: (...tenant) => changeCuts(pool, ...tenant),
+    settlePart: (...part) => settlePart(pool, ...part),
+    leaveDay: (day) => leaveDay(pool, day),
+  };
 }
 
 /** Longer than a transaction counting a run into a day before the end of the day. See `usage_change_day`. */
@@ -26,22 +31,14 @@ const noteBatch = 500;
 /** Rows deleted by one transaction. */
 const deleteBatch = 5_000;
 
-/** The start of the first day not over yet. */
-export async function findOpenDay(pool: Pool): Promise<Date> {
+async function findOpenDay(pool: Pool): Promise<Date> {
   const { day } = await pool.one<{ day: Date }>(
     `select date_bin('1 day', now() - interval '${overForHours} hours', 'epoch') as day`,
   );
   return day;
 }
 
-export interface TenantRollUps {
-  tenantId: string;
-  /** Whether it has days with rows that may end at midnights of its time zone. */
-  hasSettledDays: boolean;
-}
-
-/** The next tenants with roll-ups after this one, `limit` at most; empty after the last. */
-export async function nextTenants(pool: Pool, after: string, limit: number): Promise<TenantRollUps[]> {
+async function nextTenants(pool: Pool, after: string, limit: number): Promise<TenantRollUps[]> {
   const firstAfter = (tenantId: string): string =>
     `(select tenant_id from analytics.usage_totals where tenant_id > ${tenantId} order by tenant_id limit 1)`;
   const rows = await pool.all<{ tenant_id: string; settled: boolean }>(
@@ -60,8 +57,7 @@ export async function nextTenants(pool: Pool, after: string, limit: number): Pro
   return rows.map(({ tenant_id: tenantId, settled }) => ({ tenantId, hasSettledDays: settled }));
 }
 
-/** Notes the days from `from` to `until` on which a tenant has roll-ups, and returns where to go on; null at the end. */
-export async function noteDays(
+async function noteDays(
   pool: Pool,
   { tenantId, from, until }: { tenantId: string; from: Date; until: Date },
 ): Promise<Date | null> {
@@ -84,8 +80,7 @@ export async function noteDays(
   return next;
 }
 
-/** The youngest day to settle of the next tenant with a due day; null after the last tenant. */
-export async function nextDueDay(pool: Pool, afterTenant: string): Promise<TenantDay | null> {
+async function nextDueDay(pool: Pool, afterTenant: string): Promise<TenantDay | null> {
   const row = await pool.first<{ tenant_id: string; day: Date }>(
     `select tenant_id, day from analytics.settled_days
      where state in ('changed', 'open') and tenant_id > $1 order by tenant_id, day desc limit 1`,
@@ -95,17 +90,13 @@ export async function nextDueDay(pool: Pool, afterTenant: string): Promise<Tenan
 }
 
 /** The midnight of a time zone within a day, at which its rows end; null without one, and in an unknown zone. */
-export async function findCut(pool: Pool, { day }: TenantDay, timezone: string): Promise<Date | null> {
+async function findCut(pool: Pool, { day }: TenantDay, timezone: string): Promise<Date | null> {
   const text = `select ${midnightWithin('$1::timestamptz', '$2')} as cut`;
   const [row] = await pool.all<{ cut: Date | null }>(text, [day, timezone]).catch(passUnknownTimezone);
   return row?.cut ?? null;
 }
 
-/**
- * Changes settled days if their rows don't end at the midnights of the time zone, or if the release before added them
- * up.
- */
-export async function changeCuts(pool: Pool, tenantId: string, timezone: string): Promise<void> {
+async function changeCuts(pool: Pool, tenantId: string, timezone: string): Promise<void> {
   const text = `
     update analytics.settled_days set state = 'changed', hours = 0, cut_hours = 0
     where tenant_id = $1 and state = 'settled'
@@ -122,15 +113,12 @@ function passUnknownTimezone(error: unknown): [] {
 /** The day has changed while it was added up. */
 class DayChanged extends Error {}
 
-/**
- * Does a part of the work on a day: deletes rows of a changed day, or adds up a part of an open one. Returns the
- * resulting state of the day; null if another replica works on it, or if it has changed meanwhile.
- */
-export async function settlePart(
+async function settlePart(
   pool: Pool,
   tenantDay: TenantDay,
-  { least, most, cut }: SettledSizes & { cut: Date | null },
+  { least, most, timezone }: SettledSizes & { timezone: string },
 ): Promise<string | null> {
+  const cut = await findCut(pool, tenantDay, timezone);
   const work = withTransaction(pool, async (db) => {
     // The same for grouping as for summaries: with less memory it would sort all rows on disk.
     const turn = await db.one<{ ours: boolean }>(
@@ -152,8 +140,7 @@ export async function settlePart(
   });
 }
 
-/** Leaves a day to the roll-ups of quarters of an hour, until it changes. */
-export async function leaveDay(pool: Pool, { tenantId, day }: TenantDay): Promise<void> {
+async function leaveDay(pool: Pool, { tenantId, day }: TenantDay): Promise<void> {
   await pool.query(
     `update analytics.settled_days set state = 'small' where tenant_id = $1 and day = $2 and state = 'open'`,
     [tenantId, day],

@@ -3,14 +3,12 @@ import { hourMs, minuteMs } from '@gatehouse/kit/bounds';
 import { sleep } from '@gatehouse/kit/clock';
 import { beforeFirst } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
-import type { Pool } from '@gatehouse/pg/pool';
 import { refusedBatch } from '../bounds.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
-import { addUpRefusals, nextTenantsOfRefusals } from './refused-days-system-pg-store.ts';
+import type { RefusedDaysStore } from './refused-days-system-store.ts';
 
 export interface RefusedDaysOptions {
-  /** Acts as `analytics_system`. */
-  pool: Pool;
+  store: RefusedDaysStore;
   zones: Pick<TenantSettingsClient, 'zoneOf'>;
   log: Logger;
 }
@@ -50,7 +48,7 @@ export class RefusedDays {
   async addUp(signal?: AbortSignal): Promise<boolean> {
     let complete = true;
     for (let after = beforeFirst; ;) {
-      const tenants = await nextTenantsOfRefusals(this.#options.pool, after, tenantsPerPage);
+      const tenants = await this.#options.store.nextTenantsOfRefusals(after, tenantsPerPage);
       for (const tenantId of tenants) complete = (await this.#addUpOne(tenantId, signal)) && complete;
       const last = tenants.at(-1);
       if (last === undefined || tenants.length < tenantsPerPage) return complete;
@@ -59,11 +57,11 @@ export class RefusedDays {
   }
 
   async #addUpOne(tenantId: string, signal?: AbortSignal): Promise<boolean> {
-    const { pool, zones, log } = this.#options;
+    const { store, zones, log } = this.#options;
     try {
       const zone = await zones.zoneOf(tenantId);
       if (zone === null) return false;
-      while ((await addUpRefusals(pool, tenantId, zone)) === refusedBatch) await sleep(pauseMs, signal);
+      while ((await store.addUpRefusals(tenantId, zone)) === refusedBatch) await sleep(pauseMs, signal);
       return true;
     } catch (error) {
       if (signal?.aborted === true) throw error;

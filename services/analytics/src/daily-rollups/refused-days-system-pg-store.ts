@@ -1,12 +1,20 @@
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import { lateRefusalDays, refusedBatch } from '../bounds.ts';
 import { turnOfRefusals } from '../shared/refused-turn-pg-store.ts';
+import type { RefusedDaysStore } from './refused-days-system-store.ts';
+
+/** `pool` acts as `analytics_system`. */
+export function refusedDaysPgStore(pool: Pool): RefusedDaysStore {
+  return {
+    nextTenantsOfRefusals: (...page) => nextTenantsOfRefusals(pool, ...page),
+    addUpRefusals: (...tenant) => addUpRefusals(pool, ...tenant),
+  };
+}
 
 /** Days before are over, and no counts of them are added any more. */
 const due = `date_bin('1 day', now() - interval '${lateRefusalDays} days 1 hour', 'epoch')`;
 
-/** The next tenants with refused requests due to be counted by day; empty after the last. */
-export async function nextTenantsOfRefusals(pool: Pool, after: string, limit: number): Promise<string[]> {
+async function nextTenantsOfRefusals(pool: Pool, after: string, limit: number): Promise<string[]> {
   const oldestAfter = (tenantId: string): string =>
     `(select tenant_id, bucket from analytics.refused_usage where not is_day and tenant_id > ${tenantId}
       order by tenant_id, bucket limit 1)`;
@@ -22,11 +30,7 @@ export async function nextTenantsOfRefusals(pool: Pool, after: string, limit: nu
   return rows.map((row) => row.tenant_id);
 }
 
-/**
- * Adds some of a tenant's counts up by day, code, model, agent, channel and API key, and returns how many; fewer than
- * `refusedBatch` when no more are due. Rows cross midnight neither in UTC nor in the time zone, so days stay exact.
- */
-export async function addUpRefusals(pool: Pool, tenantId: string, zone: string): Promise<number> {
+async function addUpRefusals(pool: Pool, tenantId: string, zone: string): Promise<number> {
   return withTransaction(pool, async (client) => {
     await client.query('set local statement_timeout = 450');
     await client.query(turnOfRefusals);
