@@ -201,6 +201,18 @@ module.exports = {
     ...roomRules,
     ...layerRules,
     {
+      name: 'analytics-rooms-know-no-database',
+      comment: 'a room uses the interfaces of its stores (ADR 103); service.ts chooses what is behind them',
+      severity: 'error',
+      from: {
+        path: '^services/analytics/src/',
+        pathNot: `(-|/)pg-store\\.ts$|^services/analytics/src/service\\.ts$|${tests}`,
+      },
+      to: {
+        path: '^packages/pg/(?!src/settings\\.ts)|^packages/[^/]+/src/store/|node_modules/(@types/)?pg/|(-|/)pg-store\\.ts$',
+      },
+    },
+    {
       name: 'webhook-one-place-knows-providers',
       comment:
         'a type of channel is an adapter, its lines in adapters.ts, and its consents in create-channels.ts',

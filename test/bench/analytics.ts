@@ -6,7 +6,7 @@ import { createPool } from '@gatehouse/pg/pool';
 import { UsageConsumer } from '@gatehouse/service-analytics/ingest/usage-consumer';
 import { pgStores } from '@gatehouse/service-analytics/pg-store';
 import { Partitions } from '@gatehouse/service-analytics/traces/partitions-job';
-import { UsageStore } from '@gatehouse/service-analytics/usage/usage-pg-store';
+import type { UsageStore } from '@gatehouse/service-analytics/usage/usage-store';
 import { eventOf } from '@gatehouse/test/run-event';
 import { Client } from 'pg';
 import { withDatabase } from './database.ts';
@@ -26,16 +26,19 @@ const log = createLogger('bench', 'silent');
 await withDatabase('analytics', async ({ adminUrl, url, pid }) => {
   const writing = createPool({ url, role: 'analytics_system', max: 2, log });
   const reading = createPool({ url, role: 'analytics_app', max: 2, log });
-  const stores = pgStores({
-    ...{ system: writing, owners: writing },
-    ...{ app: reading, summaries: reading, exports: reading },
-  });
+  const stores = pgStores(
+    {
+      ...{ system: writing, owners: writing },
+      ...{ app: reading, summaries: reading, exports: reading },
+    },
+    log,
+  );
   const partitions = new Partitions(stores.partitions, log);
   await partitions.start();
   await partitions.stop();
   const { ingest: store, deletions } = stores;
   await measureIngest(new UsageConsumer({ store, deletions, log, registry: createRegistry('bench') }), pid);
-  await measureSummary(adminUrl, new UsageStore(reading));
+  await measureSummary(adminUrl, stores.usage);
   await writing.end();
   await reading.end();
 });

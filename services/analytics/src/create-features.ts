@@ -1,6 +1,5 @@
 import { topics } from '@gatehouse/contract/services';
 import { rpcService } from '@gatehouse/grpc/rpc';
-import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
@@ -9,12 +8,9 @@ import { consumeTopic } from '@gatehouse/shell/topic-consumer';
 import type { AnalyticsConfig } from './config.ts';
 import { DailyRollupJob } from './daily-rollups/daily-rollup-job.ts';
 import { RefusedDays } from './daily-rollups/refused-days-job.ts';
-import { oldDeletions } from './forgetting/forget-system-pg-store.ts';
 import { LateRefusals } from './forgetting/late-refusals-job.ts';
-import { oldRefusedBatches } from './ingest/refusal-system-pg-store.ts';
 import { UsageConsumer } from './ingest/usage-consumer.ts';
 import { groupRuns } from './preview/group-runs-rpc.ts';
-import type { Pools } from './pg-store.ts';
 import { Retention, type RetentionTimes } from './retention/retention-job.ts';
 import { RollupJob } from './rollups/rollup-job.ts';
 import { NamesClient } from './shared/names-client.ts';
@@ -23,15 +19,12 @@ import type { Stores } from './stores.ts';
 import { Partitions } from './traces/partitions-job.ts';
 import { traceHandlers } from './traces/trace-handlers.ts';
 import { traceListHandlers } from './traces/trace-list-handlers.ts';
-import { CostExportStore } from './usage/cost-export-pg-store.ts';
 import { exportHandlers } from './usage/export-handlers.ts';
 import { Freshness } from './usage/freshness-job.ts';
 import { tenantsOwnNames } from './usage/group-names-client.ts';
-import { OwnerUsageStore } from './usage/owner-usage-system-pg-store.ts';
 import { ownerSummaryHandlers, summaryHandlers } from './usage/summary-handlers.ts';
-import { UsageStore } from './usage/usage-pg-store.ts';
 
-interface FeatureOptions extends Pools {
+interface FeatureOptions {
   config: AnalyticsConfig;
   stores: Stores;
   retentionTimes: Partial<RetentionTimes> | undefined;
@@ -41,13 +34,12 @@ interface FeatureOptions extends Pools {
 /** Traces, usage and costs, the roll-ups these are read from, and the deletion of old rows. */
 export function createFeatures(shell: Shell, options: FeatureOptions) {
   const { log, registry } = shell;
-  const { config, stores, system: pool, retentionTimes: times, foldEveryMs: everyMs } = options;
+  const { config, stores, retentionTimes: times, foldEveryMs: everyMs } = options;
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
   const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
   const tenants = new TenantSettingsClient(tenant);
   const names = new NamesClient({ tenant, agent, log });
-  const { refused } = stores;
-  const owner = new OwnerUsageStore(options.owners);
+  const { refused, ownerUsage } = stores;
   const ingest = new UsageConsumer({ store: stores.ingest, deletions: stores.deletions, log, registry });
   // Stops after the consumer, to add the last runs.
   shell.add(new RollupJob({ store: stores.rollups, stored: () => ingest.stored, everyMs, log, registry }));
@@ -56,20 +48,16 @@ export function createFeatures(shell: Shell, options: FeatureOptions) {
     handlers: {
       ...traceHandlers({ runs: stores.traces, refused }, names),
       ...traceListHandlers({ runs: stores.traceList, refused }, names),
-      ...summaryHandlers(new UsageStore(options.summaries), tenantsOwnNames(names)),
-      ...ownerSummaryHandlers(owner, names),
+      ...summaryHandlers(stores.usage, tenantsOwnNames(names)),
+      ...ownerSummaryHandlers(ownerUsage, names),
     },
-    rawHandlers: exportHandlers({
-      costs: new CostExportStore(options.exports),
-      ownerCosts: owner,
-      names,
-    }),
+    rawHandlers: exportHandlers({ costs: stores.costExports, ownerCosts: ownerUsage, names }),
     rpc: rpcService(AnalyticsServiceService, { groupRuns: groupRuns(stores.groupRuns) }),
     parts: [
       new Partitions(stores.partitions, log),
       new Retention({ store: stores.retention, tenants, log, registry, times }),
-      ...cleanUp(log, pool, [oldDeletions, oldRefusedBatches]),
-      new Freshness(pool, registry),
+      ...stores.upkeep,
+      new Freshness(stores.freshness, registry),
       new RefusedDays({ store: stores.refusedDays, zones: tenants, log }),
       new LateRefusals(stores.deletions, log).part,
       new DailyRollupJob({ store: stores.dailyRollups, zones: tenants, log, registry }),

@@ -9,7 +9,7 @@ import { forget } from './forgetting/forget-user-job.ts';
 import { pgStores } from './pg-store.ts';
 import type { RetentionTimes } from './retention/retention-job.ts';
 import { exportConnections } from './usage/export-handlers.ts';
-import { usageLagSeconds } from './usage/usage-pg-store.ts';
+import { usageLagSeconds } from './usage/freshness-system-pg-store.ts';
 
 /** Settings a test may replace. */
 export interface AnalyticsOverrides extends ShellOverrides {
@@ -56,10 +56,10 @@ export async function createService(
     },
   });
   const { forgetSettleMs: settleMs, retentionTimes, foldEveryMs } = overrides;
-  const features = { ...pools, config, stores: pgStores(pools), retentionTimes, foldEveryMs };
-  const { parts, rpc, ...served } = createFeatures(shell, features);
+  const stores = pgStores(pools, shell.log);
+  const { parts, rpc, ...served } = createFeatures(shell, { config, stores, retentionTimes, foldEveryMs });
   const forgetUser = async (deletion: UserDeletion) => {
-    const { traces, completed } = await forget(deletion, { store: features.stores.deletions, settleMs });
+    const { traces, completed } = await forget(deletion, { store: stores.deletions, settleMs });
     return { counts: { traces }, completed };
   };
   return shell.createService({

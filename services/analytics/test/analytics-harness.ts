@@ -155,7 +155,7 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
   get stores(): Stores {
     if (this.#stores !== undefined) return this.#stores;
     const [system, app] = [this.pool('analytics_system'), this.pool('analytics_app')];
-    this.#stores = pgStores({ system, app, summaries: app, exports: app, owners: system });
+    this.#stores = pgStores({ system, app, summaries: app, exports: app, owners: system }, log);
     return this.#stores;
   }
 

@@ -9,7 +9,7 @@ import type { UsageConsumer } from '../src/ingest/usage-consumer.ts';
 import { forget } from '../src/forgetting/forget-user-job.ts';
 import { foldRuns } from '../src/rollups/rollup-job.ts';
 import type { SummaryRequest } from '../src/usage/summary.ts';
-import { UsageStore } from '../src/usage/usage-pg-store.ts';
+import type { UsageStore } from '../src/usage/usage-store.ts';
 import { correction, makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
 import { noFilter, startIngest, type IngestFixture } from './ingest-fixture.ts';
 
@@ -25,7 +25,7 @@ let admin: Client;
 beforeAll(async () => {
   fixture = await startIngest();
   ({ ingest } = fixture);
-  usage = new UsageStore(fixture.reading);
+  usage = fixture.stores.usage;
   admin = new Client({ connectionString: fixture.database.adminUrl });
   await admin.connect();
 });

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { Client } from 'pg';
 import type { UsageConsumer } from '../src/ingest/usage-consumer.ts';
 import type { Group, SummaryRequest } from '../src/usage/summary.ts';
-import { UsageStore } from '../src/usage/usage-pg-store.ts';
+import type { UsageStore } from '../src/usage/usage-store.ts';
 import { costOf, makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
 import { noFilter, startIngest, type IngestFixture } from './ingest-fixture.ts';
 
@@ -18,7 +18,7 @@ describe('counting', () => {
   beforeAll(async () => {
     fixture = await startIngest();
     ({ ingest } = fixture);
-    usage = new UsageStore(fixture.reading);
+    usage = fixture.stores.usage;
   });
   afterAll(() => fixture.stop());
 

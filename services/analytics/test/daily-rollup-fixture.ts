@@ -11,7 +11,7 @@ import type { PeriodParts } from '../src/usage/period-parts.ts';
 import type { Period } from '../src/usage/period.ts';
 import { readParts } from '../src/usage/rolled-days-pg-store.ts';
 import type { SummaryRequest } from '../src/usage/summary.ts';
-import { UsageStore } from '../src/usage/usage-pg-store.ts';
+import type { UsageStore } from '../src/usage/usage-store.ts';
 import { makeCall, makeEnd, received } from './event-fixture.ts';
 import { noFilter, startIngest, type IngestFixture } from './ingest-fixture.ts';
 
@@ -122,7 +122,7 @@ export class SettlingGround {
 
   private constructor(fixture: IngestFixture, admin: Client) {
     this.fixture = fixture;
-    this.usage = new UsageStore(fixture.reading);
+    this.usage = fixture.stores.usage;
     this.admin = admin;
   }
 

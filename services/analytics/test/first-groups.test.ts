@@ -6,7 +6,7 @@ import { Client } from 'pg';
 import { readFirstGroups } from '../src/usage/first-groups-pg-store.ts';
 import type { SummaryRequest } from '../src/usage/summary.ts';
 import { measures, totalsKey } from '../src/usage/measure-pg-store.ts';
-import { UsageStore } from '../src/usage/usage-pg-store.ts';
+import type { UsageStore } from '../src/usage/usage-store.ts';
 import { noFilter, startIngest, type IngestFixture } from './ingest-fixture.ts';
 
 let fixture: IngestFixture;
@@ -20,7 +20,7 @@ const timezone = 'Asia/Kathmandu';
 /** So many runs in a few rows that only some values of the first key are read at a time. */
 beforeAll(async () => {
   fixture = await startIngest();
-  usage = new UsageStore(fixture.reading);
+  usage = fixture.stores.usage;
   admin = new Client({ connectionString: fixture.database.adminUrl });
   await admin.connect();
   const sums = measures.map((measure) => (measure === 'requests' ? '1000' : '0')).join(', ');

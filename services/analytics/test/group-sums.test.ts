@@ -3,7 +3,7 @@ import type { RunEnded } from '@gatehouse/events/run-event';
 import { newId } from '@gatehouse/kit/ids';
 import fc from 'fast-check';
 import type { Group, SummaryRequest, Totals } from '../src/usage/summary.ts';
-import { UsageStore } from '../src/usage/usage-pg-store.ts';
+import type { UsageStore } from '../src/usage/usage-store.ts';
 import { correction, makeCall, makeEnd, received } from './event-fixture.ts';
 import { noFilter, startIngest, type IngestFixture } from './ingest-fixture.ts';
 
@@ -11,7 +11,7 @@ let fixture: IngestFixture;
 let usage: UsageStore;
 beforeAll(async () => {
   fixture = await startIngest();
-  usage = new UsageStore(fixture.reading);
+  usage = fixture.stores.usage;
 });
 afterAll(() => fixture.stop());
 

@@ -41,10 +41,13 @@ export async function startIngest(): Promise<IngestFixture> {
   const database = await createTestDatabase('analytics');
   const writing = createPool({ url: database.url, role: 'analytics_system', max: 4, log });
   const reading = createPool({ url: database.url, role: 'analytics_app', max: 4, log });
-  const stores = pgStores({
-    ...{ system: writing, owners: writing },
-    ...{ app: reading, summaries: reading, exports: reading },
-  });
+  const stores = pgStores(
+    {
+      ...{ system: writing, owners: writing },
+      ...{ app: reading, summaries: reading, exports: reading },
+    },
+    log,
+  );
   const partitions = new Partitions(stores.partitions, log);
   await partitions.start();
   await partitions.stop();

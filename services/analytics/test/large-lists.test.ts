@@ -5,7 +5,6 @@ import { newId } from '@gatehouse/kit/ids';
 import { pageBytes } from '@gatehouse/kit/page';
 import { eventually } from '@gatehouse/test/eventually';
 import { measures } from '../src/usage/measure-pg-store.ts';
-import { UsageStore } from '../src/usage/usage-pg-store.ts';
 import { AnalyticsHarness } from './analytics-harness.ts';
 import { makeCall, makeEnd } from './event-fixture.ts';
 
@@ -123,7 +122,7 @@ describe('a summary by names that are long', () => {
       expect(bytesOf(summary.groups)).toBeLessThan(pageBytes + 1_000);
       expect(bytesOf(summary.groups)).toBeGreaterThan(pageBytes - 10_000);
     }
-    const read = await new UsageStore(harness.pool('analytics_app')).summarize(tenantId, {
+    const read = await harness.stores.usage.summarize(tenantId, {
       period: { from: new Date(Date.now() - 86_400_000), to: new Date() },
       filter: {
         agentId: null,

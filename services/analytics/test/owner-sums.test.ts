@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import fc from 'fast-check';
 import type { Dimension } from '@gatehouse/contract/usage';
-import { OwnerUsageStore } from '../src/usage/owner-usage-system-pg-store.ts';
+import type { OwnerUsageStore } from '../src/usage/usage-store.ts';
 import type { Group, SummaryRequest, Totals } from '../src/usage/summary.ts';
 import {
   dayMs,
@@ -25,7 +25,7 @@ let owner: OwnerUsageStore;
 
 beforeAll(async () => {
   ground = await SettlingGround.start();
-  owner = new OwnerUsageStore(ground.fixture.writing);
+  owner = ground.fixture.stores.ownerUsage;
   for (const [index, tenant] of tenants.entries()) {
     zones.set(tenant, zonesOfTenants[index] ?? 'UTC');
     await ground.fixture.count(eventsOf(makeRuns(tenant, 60 + 40 * index, 1_000 * index)));

@@ -9,7 +9,7 @@ import { Client } from 'pg';
 import { foldRuns, RollupJob } from '../src/rollups/rollup-job.ts';
 import { forget } from '../src/forgetting/forget-user-job.ts';
 import type { Summary, SummaryRequest } from '../src/usage/summary.ts';
-import { countWaitingFolds, UsageStore } from '../src/usage/usage-pg-store.ts';
+import type { UsageStore } from '../src/usage/usage-store.ts';
 import { correction, makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
 import { noFilter, startIngest, type IngestFixture } from './ingest-fixture.ts';
 
@@ -18,7 +18,7 @@ let usage: UsageStore;
 let admin: Client;
 beforeAll(async () => {
   fixture = await startIngest();
-  usage = new UsageStore(fixture.reading);
+  usage = fixture.stores.usage;
   admin = new Client({ connectionString: fixture.database.adminUrl });
   await admin.connect();
 });
@@ -334,14 +334,14 @@ describe('a fold', () => {
     job.start();
     await waiting('analytics.usage_totals');
     expect(await currentFold()).toBe(first + 1);
-    expect(await countWaitingFolds(fixture.writing)).toBe(1);
+    expect(await fixture.stores.freshness.countWaitingFolds()).toBe(1);
     await fixture.ingest.take(endsOf(tenantId, 1));
     stored += 100_000;
     await eventually(async () => expect(await currentFold()).toBe(first + 2), 20_000);
-    expect(await countWaitingFolds(fixture.writing)).toBe(2);
+    expect(await fixture.stores.freshness.countWaitingFolds()).toBe(2);
     await admin.query('commit');
     await eventually(async () => expect(await foldedOf(tenantId)).toBe(2), 20_000);
-    expect(await countWaitingFolds(fixture.writing)).toBe(0);
+    expect(await fixture.stores.freshness.countWaitingFolds()).toBe(0);
     await job.stop();
   });
 

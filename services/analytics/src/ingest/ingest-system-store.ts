@@ -9,7 +9,7 @@ export interface Intake {
   watermarks: readonly (Watermark & { source: string })[];
 }
 
-/** Events of all tenants. A call stores all of its events or none, and is safe to repeat. */
+/** Events of all tenants. A call stores its events in one transaction, and is safe to repeat. */
 export interface IngestStore {
   /**
    * Stores starts and ends of runs, in any order: a start never replaces an end, and only the first end of a run is
@@ -21,15 +21,15 @@ export interface IngestStore {
   insertIntake(intake: Intake): Promise<string[]>;
 
   /**
-   * Ends stored late runs, without their texts. Returns the ids of runs that are not stored: they may have been counted
-   * and deleted.
+   * Ends stored late runs, without their texts. Returns the ids of runs without a row: they may have been
+   * counted and deleted.
    */
   endLateRuns(runs: Intake['runs']): Promise<string[]>;
 
   /**
-   * Replaces estimated ends of runs by exact ones, and adds an end or a run where there is none. A replaced end counts
-   * no more. After a correction, no event of its run changes anything. Returns the ids of late runs that are not stored,
-   * which it does not store.
+   * Replaces estimated ends of runs by exact ones, and adds an end or a row to a run without one. A replaced end is
+   * subtracted from the roll-ups. After a correction, no event of its run changes anything. Returns the ids of late runs
+   * without a row, which get no row.
    */
   correctEnds(runs: readonly RunEnded[]): Promise<string[]>;
 

@@ -18,7 +18,7 @@ export interface Blanked {
   last: string | null;
 }
 
-/** What is older than its retention, of all tenants. */
+/** Expired traces, refused requests and dead letters, of all tenants. */
 export interface RetentionStore {
   /** The next tenants with traces after this one, `limit` at most; empty after the last. */
   nextTenants(after: string, limit: number): Promise<TenantRows[]>;

@@ -2,7 +2,8 @@ import { maxExportedRows, type Dimension } from '@gatehouse/contract/usage';
 import { AppError } from '@gatehouse/kit/errors';
 import { withHeldRows, type HeldRead, type PoolClient } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
-import { exportedMeasures, type CostExport, type CostRow } from './cost-export.ts';
+import type { CostExportStore, ExportOptions } from './cost-export-store.ts';
+import { exportedMeasures, type CostRow } from './cost-export.ts';
 import { exportStatement } from './export-pg-store.ts';
 import { summaryValues } from './row-pg-store.ts';
 import { readParts } from './rolled-days-pg-store.ts';
@@ -15,12 +16,8 @@ const pageRows = 1_000;
 
 type Cells = readonly (string | null)[];
 
-/** Costs of one tenant, group by group, as at one moment. `pool` acts as `analytics_app`; an export occupies one of its connections. */
-export class CostExportStore extends Store {
-  /**
-   * Passes the groups to `use`. With `bounds`, each has those of its day, by which it must be grouped. Throws
-   * `invalid_value` for too many groups and for a time zone the database does not know.
-   */
+/** `pool` acts as `analytics_app`; an export occupies one of its connections. */
+export class CostExportPgStore extends Store implements CostExportStore {
   async read<Result>(
     tenantId: string,
     request: SummaryRequest,
@@ -28,13 +25,6 @@ export class CostExportStore extends Store {
   ): Promise<Result> {
     return withHeldRows(this.pool, tenantId, readingOf(tenantId, request, options));
   }
-}
-
-/** How an export is read: `bounds`, and the end of its client's patience. */
-export interface ExportOptions<Result> {
-  bounds: 'day' | null;
-  signal: AbortSignal;
-  use: (exported: CostExport) => Promise<Result>;
 }
 
 /** The reading of an export of one tenant, or of all with `allTenants`. */

@@ -15,13 +15,14 @@ import { csvLine, csvMark } from '@gatehouse/kit/csv';
 import { AppError } from '@gatehouse/kit/errors';
 import type { NamesClient } from '../shared/names-client.ts';
 import { viewerOf } from '../shared/viewer.ts';
-import type { CostExportStore, ExportOptions } from './cost-export-pg-store.ts';
+import type { CostExportStore, ExportOptions } from './cost-export-store.ts';
 import { costColumns, type Column, type CostExport, type ExportFacts } from './cost-export.ts';
 import { focusColumns, focusGroups, ownerFocusColumns, ownerFocusGroups } from './focus-columns.ts';
 import { namesOfTenants, type NamesOfGroups } from './group-names-client.ts';
 import { periodOf, type Period } from './period.ts';
 import { filterOf } from './summary-handlers.ts';
 import type { SummaryRequest } from './summary.ts';
+import type { OwnerUsageStore } from './usage-store.ts';
 
 /** Each export occupies a connection until its client has it all. A tenant has one at a time. */
 export const exportConnections = 3;
@@ -44,23 +45,14 @@ type ExportSelection = Pick<ExportFacts, 'tenantId' | 'tenantSlug'> & { user: st
 interface ExportAccess<Query extends AnyExportQuery> {
   /** The selected runs; without a tenant those of all tenants. */
   selectionOf: (call: RawCall<Query>) => ExportSelection | Promise<ExportSelection>;
-  read: OwnerExports['readExport'];
+  read: (tenantId: string | null, request: SummaryRequest, options: ExportOptions<void>) => Promise<void>;
   namesOf: NamesOfGroups;
   formats: Formats;
 }
 
-/** Exports over all tenants, or of one. */
-export interface OwnerExports {
-  readExport: (
-    tenantId: string | null,
-    request: SummaryRequest,
-    options: ExportOptions<void>,
-  ) => Promise<void>;
-}
-
 export interface ExportDependencies {
   costs: CostExportStore;
-  ownerCosts: OwnerExports;
+  ownerCosts: Pick<OwnerUsageStore, 'readExport'>;
   names: NamesClient;
 }
 

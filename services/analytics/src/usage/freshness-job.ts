@@ -1,9 +1,7 @@
-import { readClock } from '@gatehouse/events/store/relay-store';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { gauge, type Gauge, type Registry } from '@gatehouse/kit/metrics';
-import type { Pool } from '@gatehouse/pg/pool';
+import type { FreshnessStore } from './freshness-system-store.ts';
 import { TransactionAge } from './transaction-age.ts';
-import { countWaitingFolds, usageLagSeconds } from './usage-pg-store.ts';
 
 const everyMs = 5_000;
 
@@ -12,7 +10,7 @@ const everyMs = 5_000;
  * the summaries because of events still to arrive. Runs of waiting folds make summaries slow.
  */
 export class Freshness {
-  readonly #pool: Pool;
+  readonly #store: FreshnessStore;
   readonly #age = new TransactionAge();
   readonly #followLag: Gauge;
   readonly #usageLag: Gauge;
@@ -20,8 +18,8 @@ export class Freshness {
   #timer: NodeJS.Timeout | undefined;
   #measuring: Promise<void> = Promise.resolve();
 
-  constructor(pool: Pool, registry: Registry) {
-    this.#pool = pool;
+  constructor(store: FreshnessStore, registry: Registry) {
+    this.#store = store;
     this.#followLag = gauge(
       registry,
       'gatehouse_follow_xmin_lag_seconds',
@@ -55,10 +53,9 @@ export class Freshness {
 
   async #measure(): Promise<void> {
     try {
-      const { oldestRunning: oldest, nextTransaction: next } = await readClock(this.#pool);
-      this.#followLag.set(this.#age.see({ oldest, next }, monotonicMs()) / 1_000);
-      this.#usageLag.set((await usageLagSeconds(this.#pool)) ?? NaN);
-      this.#foldsWaiting.set(await countWaitingFolds(this.#pool));
+      this.#followLag.set(this.#age.see(await this.#store.readHorizon(), monotonicMs()) / 1_000);
+      this.#usageLag.set((await this.#store.usageLagSeconds()) ?? NaN);
+      this.#foldsWaiting.set(await this.#store.countWaitingFolds());
     } catch {
       // The database is unavailable. Readiness and the log of the pool report it.
       this.#unknown();

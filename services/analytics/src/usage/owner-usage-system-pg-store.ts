@@ -1,10 +1,11 @@
 import { withHeldRows, withSnapshot, type Pool } from '@gatehouse/pg/pool';
-import { readingOf, type ExportOptions } from './cost-export-pg-store.ts';
+import { readingOf } from './cost-export-pg-store.ts';
+import type { ExportOptions } from './cost-export-store.ts';
 import type { Summary, SummaryRequest } from './summary.ts';
 import { readSummary } from './usage-pg-store.ts';
+import type { OwnerUsageStore } from './usage-store.ts';
 
-/** Usage and costs over the runs of all tenants or, with a tenant's id, of this one. */
-export class OwnerUsageStore {
+export class OwnerUsagePgStore implements OwnerUsageStore {
   readonly #pool: Pool;
 
   /** `pool` acts as `analytics_system`. */
@@ -12,12 +13,10 @@ export class OwnerUsageStore {
     this.#pool = pool;
   }
 
-  /** As `UsageStore.summarize`. */
   summarize(tenantId: string | null, request: SummaryRequest): Promise<Summary> {
     return withSnapshot(this.#pool, (db) => readSummary(db, tenantId, requestOf(tenantId, request)));
   }
 
-  /** As `CostExportStore.read`. */
   readExport<Result>(
     tenantId: string | null,
     request: SummaryRequest,

@@ -17,7 +17,7 @@ import { viewerOf, type Viewer } from '../shared/viewer.ts';
 import { namesOfTenants, type NamesOfGroups } from './group-names-client.ts';
 import { periodOf, previousOf, type Period } from './period.ts';
 import type { Figures, GroupLabels, Summary, SummaryRequest, Totals, UsageFilter } from './summary.ts';
-import type { UsageStore } from './usage-pg-store.ts';
+import type { OwnerUsageStore, UsageStore } from './usage-store.ts';
 
 type AnySummaryQuery = SummaryQuery | OwnerSummaryQuery;
 type SummaryCall<Query extends AnySummaryQuery> = Call<unknown, Query>;
@@ -65,11 +65,11 @@ export function summaryHandlers(usage: UsageStore, namesOf: NamesOfGroups): Reco
   return { 'usage.summary': answerUsage, 'costs.summary': answerCosts };
 }
 
-/** Summaries over all tenants, or of one. */
-export type OwnerSummaries = Pick<SummaryAccess<OwnerSummaryQuery>, 'summarize'>;
-
 /** `/internal/v1/owner/usage/summary` and `/internal/v1/owner/costs/summary` */
-export function ownerSummaryHandlers(usage: OwnerSummaries, names: NamesClient): Record<string, Handler> {
+export function ownerSummaryHandlers(
+  usage: Pick<OwnerUsageStore, 'summarize'>,
+  names: NamesClient,
+): Record<string, Handler> {
   const namesOf = namesOfTenants(names);
   const { answerUsage, answerCosts } = handlersFor<OwnerSummaryQuery>({
     selectionOf: async ({ query }) => ({

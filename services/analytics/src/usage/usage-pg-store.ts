@@ -1,22 +1,18 @@
 import type { Dimension } from '@gatehouse/contract/usage';
 import { refuseUnknownTimezone } from '@gatehouse/pg/errors';
-import { withTenantSnapshot, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTenantSnapshot, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import { readFirstGroups } from './first-groups-pg-store.ts';
 import { readsOtherRows } from './row-pg-store.ts';
-import { asOf } from './summary-pg-store.ts';
 import type { Group, Summary, SummaryRequest, Totals } from './summary.ts';
 import { readSums, type SumRow } from './sums-pg-store.ts';
+import type { UsageStore } from './usage-store.ts';
 
 /** The most groups of a summary. */
 const maxGroups = 10_000;
 
-/** Usage sums over the runs of one tenant per call. `pool` acts as `analytics_app`. */
-export class UsageStore extends Store {
-  /**
-   * Exact for any period and zone. Sums, groups and `asOf` are from one snapshot, so they are consistent. Throws
-   * `invalid_value` for a time zone the database does not know.
-   */
+/** `pool` acts as `analytics_app`. */
+export class UsagePgStore extends Store implements UsageStore {
   async summarize(tenantId: string, request: SummaryRequest): Promise<Summary> {
     return withTenantSnapshot(this.pool, tenantId, (db) => readSummary(db, tenantId, request));
   }
@@ -55,14 +51,6 @@ export async function prepareSums(db: Queryable, timezone: string): Promise<void
   await db.query(text, [timezone]).catch(refuseUnknownTimezone);
 }
 
-/** The age of `as_of` in seconds; null until every source has its watermarks. */
-export async function usageLagSeconds(pool: Pool): Promise<number | null> {
-  const row = await pool.first<{ seconds: number | null }>(
-    `select extract(epoch from clock_timestamp() - (${asOf}))::float8 as seconds`,
-  );
-  return row?.seconds ?? null;
-}
-
 function keyOf(groupBy: readonly Dimension[], values: readonly (string | null)[]): Group['key'] {
   return Object.fromEntries(groupBy.map((dimension, index) => [dimension, values[index] ?? null]));
 }
@@ -90,12 +78,4 @@ function toTotals(row: SumRow | undefined): Totals {
     ownKeyRequests: Number(row?.own_key_requests ?? 0),
     ownKeyCostPico: BigInt(row?.own_key_cost_pico ?? 0),
   };
-}
-
-/** How many closed folds are in no roll-up yet. */
-export async function countWaitingFolds(pool: Pool): Promise<number> {
-  const { waiting } = await pool.one<{ waiting: number }>(
-    'select (current_fold - folded_to - 1)::integer as waiting from analytics.folds',
-  );
-  return waiting;
 }
