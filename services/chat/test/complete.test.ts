@@ -9,6 +9,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { makePrincipal } from '@gatehouse/test/identity';
 import { ChatHarness, makeAgent } from './chat-harness.ts';
 import { groupPolicy } from './counting-policy.ts';
+import { guardedUser } from './guarding.ts';
 
 let harness: ChatHarness;
 let memory: RpcClient<ChatServiceClient>;
@@ -105,6 +106,15 @@ describe('Complete', () => {
     ]);
     expect(await harness.endedRun(runId)).toMatchObject({ user_id: 'ada', groups: ['Berlin'] });
     for (const userId of ['stranger', null]) await complete({ principal: { ...principal, userId } });
+  });
+
+  it('has texts of earlier requests: a guardrail that blocks replaces its matches', async () => {
+    const messages = [{ role: 'user', content: 'Extract the name: ann.lee@gmail.com.' }];
+    await complete({
+      requestJson: JSON.stringify({ ...(JSON.parse(requestJson) as object), messages }),
+      principal: makePrincipal(guardedUser(harness, {})),
+    });
+    expect(lastBody()).toMatchObject({ messages: [{ content: 'Extract the name: [BLOCKED].' }] });
   });
 
   it('gives a repeat the stored answer, which is encrypted, for 24 hours, instead of a second run', async () => {

@@ -216,13 +216,14 @@ describe('a catalogue without an embedding model', () => {
   });
 });
 
-it('checks texts by the guardrails of the tenant', async () => {
+it('texts pass the guardrails of the tenant as those of earlier requests do', async () => {
   const texts = ['Write to ann.lee@gmail.com.'];
-  const before = harness.simulator.requests.length;
-  await expect(embed(guardedUser(harness, {}).tenantId, { texts })).rejects.toMatchObject({
-    code: 'content_blocked',
-  });
-  expect(harness.simulator.requests).toHaveLength(before);
-  await embed(guardedUser(harness, { action: 'mask' }).tenantId, { texts });
-  expect(String(harness.simulator.requests.at(-1)?.raw_bytes)).toContain('"Write to [EMAIL]."');
+  for (const [action, placeholder] of [
+    ['block', '[BLOCKED]'],
+    ['mask', '[EMAIL]'],
+  ] as const) {
+    const { embeddings } = await embed(guardedUser(harness, { action }).tenantId, { texts });
+    expect(embeddings).toHaveLength(1);
+    expect(String(harness.simulator.requests.at(-1)?.raw_bytes)).toContain(`"Write to ${placeholder}."`);
+  }
 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { GuardrailDefinition } from '@gatehouse/contract/guardrails';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
+import { makePrincipal } from '@gatehouse/test/identity';
 import { makeAgent, type ChatHarness } from './chat-harness.ts';
 import { guardedUser } from './guarding.ts';
 import { chatAnswer, usage } from './guarded-apis.ts';
@@ -154,4 +155,20 @@ it('masks inputs of embeddings, and turns of services', async () => {
     { deadlineMs: 10_000, assertion },
   );
   expect(received()).toContain('I am [NAME].');
+});
+
+it('replaces what it blocks in texts of memory, which are of earlier requests', async () => {
+  guard.answer(whole({ action: 'BLOCKED', blocked_reason: 'A name.' }));
+  provider.answer(whole(chatAnswer));
+  harness.agents.set('extractor', makeAgent({ key: 'extractor', model: 'small' }));
+  const memory = await harness.peer('memory');
+  const requestJson = JSON.stringify({ messages: [{ role: 'user', content: 'I am Ada.' }] });
+  const principal = makePrincipal(guardedUser(harness, webhook({ on: ['user'] })));
+  await memory.call(
+    'complete',
+    { agent: 'extractor', callId: newId(), requestJson },
+    { deadlineMs: 10_000, assertion: await harness.identity.assertion(principal) },
+  );
+  expect(textsAt(0)).toEqual(['I am Ada.']);
+  expect(JSON.parse(received())).toMatchObject({ messages: [{ content: '[BLOCKED]' }] });
 });

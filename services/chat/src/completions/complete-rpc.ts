@@ -142,6 +142,7 @@ async function acceptedRequest(
         sessionId,
         text: body,
         sent: body,
+        isOlder: asAgent === null,
         share,
         signal,
       },

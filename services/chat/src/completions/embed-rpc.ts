@@ -60,7 +60,7 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
           const signal = signalUntil(context);
           const { guardrails, text: sent } = await guardedRequest(dependencies.guardrails, {
             ...{ dialect: dialects.chat, actor, settings: tenantSettings, target, sessionId: null },
-            ...{ text: body, sent: body, share, signal },
+            ...{ text: body, sent: body, isOlder: true, share, signal },
           });
           const request = await requestOf(sent, tenantId);
           return answerInside(dependencies, {

@@ -19,6 +19,8 @@ export interface UnguardedRequest {
   text: Buffer;
   /** The body as its client sent it. */
   sent: Buffer;
+  /** Whether its texts are of earlier requests, so a match is replaced in place of a refusal. */
+  isOlder?: boolean;
   share: Pick<TenantShare, 'grow' | 'part'>;
   /** Aborts when the request is no longer wanted. */
   signal: AbortSignal;
@@ -51,10 +53,10 @@ async function guarded(
   index: GuardrailIndex,
   request: UnguardedRequest,
 ): Promise<GuardedRequest> {
-  const { dialect, actor, settings, target, text, sent, share, signal } = request;
+  const { dialect, actor, settings, target, text, sent, isOlder = false, share, signal } = request;
   const { tenantId } = actor;
   const models = [...new Set(target.chain.map(({ id }) => id))];
-  const run = { tenantId, selected: runFactsOf(request), models };
+  const run = { tenantId, selected: runFactsOf(request), models, isOlder };
   const guardrails = await known.guardrailsOf(index, run, signal);
   if (guardrails === null || guardrails.refusal !== null) return { guardrails, text, sent };
   const inTurn = cooperativeFor(text, tenantId);

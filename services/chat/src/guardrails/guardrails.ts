@@ -27,6 +27,8 @@ export interface GuardedRun {
   selected: SelectedRun;
   /** Its chain. */
   models: readonly string[];
+  /** Whether the texts of its request are of earlier ones. */
+  isOlder?: boolean;
 }
 
 export interface GuardrailsOptions {
@@ -96,6 +98,7 @@ export class Guardrails {
     }
     return new RunGuardrails({
       ...{ guardrails, applied: new Set(known.map(({ guardrail }) => guardrail)), checks, outside },
+      isOlder: run.isOlder === true,
       onFailure: (failure) => this.#fail(run, failure),
       onFinding: (finding) => this.#count(run, finding),
     });

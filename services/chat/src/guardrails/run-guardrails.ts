@@ -13,7 +13,7 @@ import { guardrailUnavailable, type Guardrail } from '../policies/guardrail.ts';
 import { OutsideGuardrails, type OutsideGuardrail, type OutsideNote } from './outside/outside-guardrails.ts';
 import type { CheckFailure, CheckMatch, KindChecks } from './text-checks.ts';
 import type { AnswerChecks } from './guarded-stream.ts';
-import { verdictOf, type JudgedText, type TextVerdict } from './text-verdict.ts';
+import { asOlder, verdictOf, type JudgedText, type TextVerdict } from './text-verdict.ts';
 
 /** The header with the name of the guardrail behind a refusal. */
 export const guardrailHeader = 'x-gateway-guardrail';
@@ -28,6 +28,8 @@ interface ViewVerdict {
   changes: readonly ViewChange[];
   place: string;
 }
+
+const firstTime = { isRepeat: false, isOlder: false };
 
 const nothingFound: TextVerdict = { blockedBy: null, blockedFrom: Infinity, changes: [] };
 
@@ -46,6 +48,8 @@ export interface RunGuardrailsOptions {
   checks: ReadonlyMap<GuardedText, KindChecks>;
   /** Those of the guardrails asking a model or a server. */
   outside: readonly OutsideGuardrail[];
+  /** Whether the texts of its request are of earlier ones. */
+  isOlder?: boolean;
   onFinding: (finding: Finding) => void;
   onFailure: (failure: CheckFailure) => void;
 }
@@ -121,6 +125,11 @@ export class RunGuardrails {
     return guardrails;
   }
 
+  /** Whether the texts of its request are of earlier ones: a match is replaced in place of a refusal. */
+  get isOlder(): boolean {
+    return this.#options.isOlder === true;
+  }
+
   /** Whether some guardrail may keep a text from a provider. */
   get isChanging(): boolean {
     return this.#options.guardrails.some(({ action }) => action !== 'flag');
@@ -164,7 +173,10 @@ export class RunGuardrails {
     { param, isRepeat = false, grow }: { param?: string; isRepeat?: boolean; grow?: Grow } = {},
   ): Steps<Buffer> {
     const view = yield* TextView.read(body, rules, bounded(grow));
-    const { blockedBy, changes, place } = yield* this.#judgeAll(view, isRepeat);
+    const { blockedBy, changes, place } = yield* this.#judgeAll(view, {
+      isRepeat,
+      isOlder: this.isOlder && param === undefined,
+    });
     if (blockedBy !== null) this.refuse(blockedBy, param ?? place);
     else this.#refuseUnreadable(view.unreadable, param);
     if (this.#refusal !== null) return body;
@@ -261,10 +273,10 @@ export class RunGuardrails {
   }
 
   /** The changes of all texts of a view, up to the first blocked one, at `place`. */
-  *#judgeAll({ texts }: TextView, isRepeat = false): Steps<ViewVerdict> {
+  *#judgeAll({ texts }: TextView, { isRepeat, isOlder } = firstTime): Steps<ViewVerdict> {
     const changes: ViewChange[] = [];
     for (const viewText of texts) {
-      const verdict = yield* this.#judge(viewText, isRepeat);
+      const verdict = yield* this.#judge(isOlder ? asOlder(viewText) : viewText, isRepeat);
       const { blockedBy } = verdict;
       if (blockedBy !== null) return { blockedBy, changes: [], place: viewText.param };
       for (const change of changesWithin(mostChanges - changes.length, viewText.value, verdict.changes))

@@ -1,4 +1,5 @@
 import type { TextChange } from '@gatehouse/dialects/text-view/text-source';
+import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
 import type { Guardrail } from '../policies/guardrail.ts';
 import type { CheckMatch } from './text-checks.ts';
 
@@ -8,6 +9,16 @@ export interface JudgedText {
   isFixed: boolean;
   /** Whether its match is replaced, never refused: it is of an earlier turn, or of the memory. */
   isOlder: boolean;
+}
+
+/** A text as one of an earlier request, unless it can't be rewritten. */
+export function asOlder<Text extends JudgedText & { kind: GuardedText; value: string }>({
+  kind,
+  value,
+  isFixed,
+  isOlder,
+}: Text): Pick<Text, 'kind' | 'value' | 'isFixed' | 'isOlder'> {
+  return { kind, value, isFixed, isOlder: isOlder || !isFixed };
 }
 
 /** The result of the matches in a text. */

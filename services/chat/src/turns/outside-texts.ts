@@ -90,7 +90,10 @@ async function partsOf(
   const { tenantId } = actor;
   const rules = dialect.texts.request;
   const body = input.text ?? input.sent;
-  const request = await documentTexts(body, { rules, tenantId }, (changed) => reread(turn, input, changed));
+  const isOlder = turn.guardrails?.isOlder === true;
+  const request = await documentTexts(body, { rules, tenantId, isOlder }, (changed) =>
+    reread(turn, input, changed),
+  );
   const parts = [withSent(request, turn, input)];
   const { systemPrompt, reference, defaults } = target;
   if (systemPrompt !== null && outside.checks('system'))

@@ -3,6 +3,7 @@ import type { TextRules } from '@gatehouse/dialects/text-view/text-rules';
 import { changed } from '@gatehouse/dialects/text-view/text-source';
 import { cooperativeFor, runSteps } from '@gatehouse/kit/cooperative-steps';
 import type { Guardrail } from '../../policies/guardrail.ts';
+import { asOlder } from '../text-verdict.ts';
 import type { OutsideGuardrails, OutsideText } from './outside-guardrails.ts';
 import type { AskedVerdict } from './outside-verdict.ts';
 
@@ -15,16 +16,24 @@ export interface AskedTexts {
   change(verdicts: readonly AskedVerdict[]): Promise<void> | void;
 }
 
+/** The rules of a document. `param`: the place of all its texts. `isOlder`: they are of earlier requests. */
+interface AskedDocument {
+  rules: TextRules;
+  tenantId: string;
+  param?: string;
+  isOlder?: boolean;
+}
+
 /** The texts of a document. `use` gets the document with their changes. */
 export async function documentTexts(
   body: Buffer,
-  { rules, tenantId, param }: { rules: TextRules; tenantId: string; param?: string },
+  { rules, tenantId, param, isOlder = false }: AskedDocument,
   use: (body: Buffer) => Promise<void> | void,
 ): Promise<AskedTexts> {
   const inTurn = cooperativeFor(body, tenantId);
   const view = await runSteps(TextView.read(body, rules), inTurn);
   return {
-    texts: view.texts,
+    texts: isOlder ? view.texts.map(asOlder) : view.texts,
     paramOf: (index) => param ?? view.texts[index]?.param ?? '',
     change: async (verdicts) => {
       const changes = view.texts.flatMap((viewText, index) =>
