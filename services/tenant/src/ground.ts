@@ -6,6 +6,9 @@ import { rewrapColumns } from './sealed-columns.ts';
 import { createClients } from './shared/clients.ts';
 import { tasks } from './tasks.ts';
 
+/** Rows of limits are looked up by keys only, in tables which grow with the tenants: a plan made while they were small would scan. */
+export const limitLookups = { enable_seqscan: 'off' };
+
 /** Pools, clients and background jobs, which the features share. */
 export function createGround(shell: Shell, config: TenantConfig) {
   const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing } = config;
@@ -17,7 +20,7 @@ export function createGround(shell: Shell, config: TenantConfig) {
       system: { role: 'tenant_system', waits: 'all', max },
       app: { role: 'tenant_app', waits: 'tenants', max: half },
       proved: { role: 'tenant_system', waits: 'tenants', max: half },
-      lease: { role: 'tenant_system', waits: 'tenants', max: half, pipelined: true },
+      lease: { role: 'tenant_system', waits: 'tenants', max: half, pipelined: true, settings: limitLookups },
       logins: { role: 'tenant_system', waits: 'unproved', max: half },
       // `known`: keys, sessions, users, changes and settings of many. `unknown`: keys possibly made up. `proved`: of one
       // tenant or person.

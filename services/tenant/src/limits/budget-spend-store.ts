@@ -100,8 +100,9 @@ export async function chargeBudgets(
 
 /** Lowers the holds of replicas, in the window of the reservation, by the amounts charged. A refund raises no hold. */
 export async function chargeHolds(db: Queryable, charges: readonly Charge[]): Promise<void> {
-  await db.query(
-    `with charges as (
+  await db.query({
+    name: 'charge_holds',
+    text: `with charges as (
        select holder_id, subject_id, to_timestamp(window_start / 1000) as window_start, sum(cost) as cost
        from unnest($1::uuid[], $2::uuid[], $3::float8[], $4::numeric[])
          as c (holder_id, subject_id, window_start, cost)
@@ -111,13 +112,13 @@ export async function chargeHolds(db: Queryable, charges: readonly Charge[]): Pr
      update tenant.limit_holds h set amount = greatest(0, h.amount - c.cost) from charges c
      where h.subject_id = c.subject_id and h.resource = 'budget' and h.holder_id = c.holder_id
        and h.window_start = c.window_start and h.subject_id = any ($2::uuid[])`,
-    [
+    values: [
       charges.map((charge) => charge.holderId),
       charges.map((charge) => charge.subjectId),
       charges.map((charge) => charge.windowStart),
       charges.map((charge) => charge.costPico.toString()),
     ],
-  );
+  });
 }
 
 /** Stores the highest recorded threshold of the counted window, also for when this window is counted in again. */

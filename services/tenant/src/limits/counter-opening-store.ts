@@ -138,11 +138,12 @@ function nameOf({ subjectId, resource }: Pick<CounterBound, 'subjectId' | 'resou
 }
 
 async function findKnown(db: Queryable, tenantId: string, asks: readonly CounterAsk[]) {
-  const rows = await db.all<{ id: string }>(
-    `select a.id from unnest($1::uuid[]) as a (id)
+  const rows = await db.all<{ id: string }>({
+    name: 'find_known_counters',
+    text: `select a.id from unnest($1::uuid[]) as a (id)
      where exists (select from tenant.policy_counters c where c.id = a.id and c.tenant_id = $2)`,
-    [[...new Set(asks.map(({ subjectId }) => subjectId))], tenantId],
-  );
+    values: [[...new Set(asks.map(({ subjectId }) => subjectId))], tenantId],
+  });
   return new Set(rows.map(({ id }) => id));
 }
 
@@ -153,18 +154,20 @@ async function lockCounts(
   bounds: readonly CounterBound[],
 ): Promise<ReadonlyMap<string, number>> {
   const values = [bounds.map(({ subjectId }) => subjectId), bounds.map(({ resource }) => resource)];
-  await db.query(
-    `insert into tenant.limit_uses (tenant_id, subject_id, resource)
+  await db.query({
+    name: 'insert_counts',
+    text: `insert into tenant.limit_uses (tenant_id, subject_id, resource)
      select $1, b.id, b.resource from unnest($2::uuid[], $3::text[]) as b (id, resource)
      order by b.id, b.resource on conflict do nothing`,
-    [tenantId, ...values],
-  );
-  const rows = await db.all<Pick<CounterBound, 'subjectId' | 'resource'> & { used: number }>(
-    `select subject_id as "subjectId", resource, used::integer as used from tenant.limit_uses
+    values: [tenantId, ...values],
+  });
+  const rows = await db.all<Pick<CounterBound, 'subjectId' | 'resource'> & { used: number }>({
+    name: 'lock_counts',
+    text: `select subject_id as "subjectId", resource, used::integer as used from tenant.limit_uses
      where subject_id = any ($1::uuid[]) and resource = any ($2::text[])
      order by subject_id, resource for update`,
     values,
-  );
+  });
   return new Map(rows.map((row) => [nameOf(row), row.used]));
 }
 
@@ -173,16 +176,17 @@ async function addCounts(
   added: readonly (CounterBound & { counters: number })[],
 ): Promise<void> {
   if (added.length === 0) return;
-  await db.query(
-    `update tenant.limit_uses u set used = greatest(0, u.used + a.counters)
+  await db.query({
+    name: 'add_counts',
+    text: `update tenant.limit_uses u set used = greatest(0, u.used + a.counters)
      from unnest($1::uuid[], $2::text[], $3::integer[]) as a (id, resource, counters)
      where u.subject_id = a.id and u.resource = a.resource and u.subject_id = any ($1::uuid[])`,
-    [
+    values: [
       added.map(({ subjectId }) => subjectId),
       added.map(({ resource }) => resource),
       added.map(({ counters }) => counters),
     ],
-  );
+  });
 }
 
 /** All rows of a counter have the same key, its opener. */
@@ -192,8 +196,9 @@ async function insertRows(
   { rows, openers }: { rows: readonly NewRow[]; openers: NewCounters['openers'] },
 ): Promise<void> {
   if (rows.length === 0) return;
-  await db.query(
-    `insert into tenant.policy_counters
+  await db.query({
+    name: 'insert_counters',
+    text: `insert into tenant.policy_counters
        (tenant_id, id, policy_id, value, user_id, api_key_id, resource, window_start, window_end, removable_at,
         session_budget)
      select $1, r.id, r.policy_id, r.value, r.user_id,
@@ -205,7 +210,7 @@ async function insertRows(
        as r (id, policy_id, value, user_id, api_key_id, resource, starts_at, ends_at, removable_at, is_new,
              session_budget)
      on conflict do nothing`,
-    [
+    values: [
       tenantId,
       rows.map(({ ask }) => ask.subjectId),
       rows.map(({ ask }) => ask.counter.policyId),
@@ -219,7 +224,7 @@ async function insertRows(
       rows.map(({ ask }) => openers.has(ask.subjectId)),
       rows.map(({ ask }) => ask.counter.sessionBudget?.toString()),
     ],
-  );
+  });
 }
 
 /**

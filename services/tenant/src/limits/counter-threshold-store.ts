@@ -38,8 +38,9 @@ export async function publishCounterThresholds(
   tenantId: string,
   counterIds: readonly string[],
 ): Promise<NewAlert[]> {
-  const counters = await db.all<SpentCounter>(
-    `select c.id, c.policy_id as "policyId", p.name as policy, c.session_budget::text as "sessionBudget",
+  const counters = await db.all<SpentCounter>({
+    name: 'find_spent_counters',
+    text: `select c.id, c.policy_id as "policyId", p.name as policy, c.session_budget::text as "sessionBudget",
        case when p.per is not null then coalesce(counted.name, c.value) end as value, p.alerts, p.limits, p.budget,
        o.amounts as "valueOverride", coalesce(of_groups.amounts, '[]') as "groupOverrides", c.used::text,
        c.published_percent as "publishedPercent", ${milliseconds('c.window_start')} as "windowStart"
@@ -62,8 +63,8 @@ export async function publishCounterThresholds(
      where c.id = any ($1::uuid[]) and c.resource = 'budget'
        and (c.window_end is null or c.window_end > clock_timestamp())
        and c.window_start >= date_trunc('milliseconds', p.counts_since)`,
-    [counterIds, sessionBudgetName, thresholds],
-  );
+    values: [counterIds, sessionBudgetName, thresholds],
+  });
   const reached = counters.flatMap((counter) => {
     const { sessionBudget } = counter;
     const limit = sessionBudget === null ? amountsOf(counter).budget : BigInt(sessionBudget);

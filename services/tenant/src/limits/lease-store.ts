@@ -201,16 +201,17 @@ export async function insertMissing(
   tenantId: string,
   asks: readonly ResourceAsk[],
 ): Promise<void> {
-  await db.query(
-    `insert into tenant.limit_uses (tenant_id, subject_id, resource)
+  await db.query({
+    name: 'insert_missing_limits',
+    text: `insert into tenant.limit_uses (tenant_id, subject_id, resource)
      select $1, a.subject_id, a.resource from unnest($2::uuid[], $3::text[]) as a (subject_id, resource)
      where not exists (select from tenant.limit_uses q where q.subject_id = a.subject_id and q.resource = a.resource)
        and (a.subject_id = $1 or exists (
          select from tenant.api_keys k where k.id = a.subject_id and k.tenant_id = $1))
      order by a.subject_id, a.resource
      on conflict do nothing`,
-    [tenantId, asks.map((ask) => ask.subjectId), asks.map((ask) => ask.resource)],
-  );
+    values: [tenantId, asks.map((ask) => ask.subjectId), asks.map((ask) => ask.resource)],
+  });
 }
 
 interface RequestedLease {
@@ -224,8 +225,9 @@ async function updateLimitRows(db: Queryable, leases: readonly RequestedLease[])
   if (leases.length === 0) return;
   const budget = (request: RequestedLease, bound: number | null): number | null =>
     request.ask.resource === 'budget' ? bound : null;
-  await db.query(
-    `update tenant.limit_uses q set
+  await db.query({
+    name: 'update_limit_rows',
+    text: `update tenant.limit_uses q set
        used = l.used, published_percent = l.published_percent, window_start = to_timestamp(l.name / 1000),
        starts_at = to_timestamp(l.starts_at / 1000), ends_at = to_timestamp(l.ends_at / 1000),
        previous_window = case when q.window_start = to_timestamp(l.name / 1000) then q.previous_window else q.window_start end,
@@ -233,7 +235,7 @@ async function updateLimitRows(db: Queryable, leases: readonly RequestedLease[])
      from unnest($1::uuid[], $2::text[], $3::numeric[], $4::smallint[], $5::float8[], $6::float8[], $7::float8[])
        as l (subject_id, resource, used, published_percent, name, starts_at, ends_at)
      where q.subject_id = l.subject_id and q.resource = l.resource and q.subject_id = any ($1::uuid[])`,
-    [
+    values: [
       leases.map(({ ask }) => ask.subjectId),
       leases.map(({ ask }) => ask.resource),
       leases.map(({ lease: { used } }) => used.toString()),
@@ -242,7 +244,7 @@ async function updateLimitRows(db: Queryable, leases: readonly RequestedLease[])
       leases.map((request) => budget(request, request.lease.window.start)),
       leases.map((request) => budget(request, request.lease.window.end)),
     ],
-  );
+  });
 }
 
 /** Sets the amount of a hold instead of adding to it: the next call corrects a lost answer. */
@@ -256,8 +258,9 @@ async function upsertHolds(
 ): Promise<void> {
   const holds = leases.filter(({ ask }) => isHeld(ask.resource));
   if (holds.length === 0) return;
-  const stored = await db.count(
-    `insert into tenant.limit_holds as h
+  const stored = await db.count({
+    name: 'upsert_holds',
+    text: `insert into tenant.limit_holds as h
        (holder_id, tenant_id, subject_id, resource, window_start, amount, spare, sequence)
      select $1, $2, l.subject_id, l.resource, to_timestamp(l.window_start / 1000), l.amount, l.spare, $3
      from unnest($4::uuid[], $5::text[], $6::float8[], $7::numeric[], $8::numeric[])
@@ -267,7 +270,7 @@ async function upsertHolds(
        window_start = excluded.window_start, amount = excluded.amount, spare = excluded.spare,
        sequence = excluded.sequence
      where h.sequence < excluded.sequence`,
-    [
+    values: [
       holder.id,
       tenantId,
       holder.sequence.toString(),
@@ -277,7 +280,7 @@ async function upsertHolds(
       holds.map(({ lease: { hold } }) => hold.toString()),
       holds.map(({ lease: { spare } }) => spare.toString()),
     ],
-  );
+  });
   if (stored !== holds.length)
     throw new AppError('lease_superseded', 'A later call of this replica has been answered already.');
 }

@@ -197,10 +197,11 @@ async function insertSettlements(
   db: Queryable,
   settlements: readonly Settlement[],
 ): Promise<ReadonlySet<string>> {
-  const rows = await db.all<{ id: string }>(
-    `insert into tenant.settlements (id) select id from unnest($1::uuid[]) as s (id) order by id
+  const rows = await db.all<{ id: string }>({
+    name: 'insert_settlements',
+    text: `insert into tenant.settlements (id) select id from unnest($1::uuid[]) as s (id) order by id
      on conflict do nothing returning id`,
-    [settlements.map(({ id }) => id)],
-  );
+    values: [settlements.map(({ id }) => id)],
+  });
   return new Set(rows.map((row) => row.id));
 }

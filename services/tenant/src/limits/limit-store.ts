@@ -189,14 +189,15 @@ export async function findLimitRows(
   { kinds = resources, lock = '' }: { kinds?: readonly Resource[]; lock?: 'for update' | '' } = {},
 ): Promise<LimitRow[]> {
   if (subjectIds.length === 0) return [];
-  const rows = await db.all<StoredLimitRow>(
-    `select subject_id as "subjectId", resource, ${milliseconds('window_start')} as start,
+  const rows = await db.all<StoredLimitRow>({
+    name: lock === '' ? 'find_limit_rows' : 'lock_limit_rows',
+    text: `select subject_id as "subjectId", resource, ${milliseconds('window_start')} as start,
             ${milliseconds('starts_at')} as "startsAt", ${milliseconds('ends_at')} as "endsAt", used::text,
             published_percent as "publishedPercent"
      from tenant.limit_uses where subject_id = any($1::uuid[]) and resource = any($2::text[])
      order by subject_id, resource ${lock}`,
-    [subjectIds, kinds],
-  );
+    values: [subjectIds, kinds],
+  });
   return rows.map((row) => {
     const { subjectId, resource, start, used, publishedPercent } = row;
     const window = { name: start, bounds: boundsOf(row) };
@@ -211,7 +212,10 @@ function boundsOf({ resource, start, startsAt, endsAt }: StoredLimitRow): Counte
   return startsAt === null || endsAt === null || endsAt <= start ? null : { start: startsAt, end: endsAt };
 }
 
-/** Sums of what replicas other than `exceptHolder` hold. Dead replicas keep holds on budgets until their runs settle. */
+/**
+ * Sums of what replicas other than `exceptHolder` hold. Dead replicas keep holds on budgets until their runs settle. Holds are
+ * found by their subjects ("offset 0"): few replicas hold something of all tenants each.
+ */
 export async function findHeld(
   db: Queryable,
   tenantId: string,
@@ -221,9 +225,11 @@ export async function findHeld(
     name: 'find_held',
     text: `select h.subject_id as "subjectId", h.resource, ${milliseconds('h.window_start')} as "windowStart",
             sum(h.amount)::text as amount, sum(greatest(0, h.amount - h.spare))::text as "inUse"
-     from tenant.limit_holds h join tenant.limit_holders o on o.id = h.holder_id
-     where h.tenant_id = $3 and h.subject_id = any($1::uuid[]) and h.holder_id is distinct from $2::uuid and h.amount > 0
-       and o.released_at is null and (h.resource = 'budget' or o.seen_at > clock_timestamp() - ${deadAfter})
+     from (select distinct unnest($1::uuid[])) as s (id) cross join lateral (
+       select holder_id, subject_id, resource, window_start, amount, spare from tenant.limit_holds
+       where subject_id = s.id and tenant_id = $3 and holder_id is distinct from $2::uuid and amount > 0 offset 0
+     ) as h join tenant.limit_holders o on o.id = h.holder_id
+     where o.released_at is null and (h.resource = 'budget' or o.seen_at > clock_timestamp() - ${deadAfter})
      group by h.subject_id, h.resource, h.window_start`,
     values: [subjectIds, exceptHolder, tenantId],
   });

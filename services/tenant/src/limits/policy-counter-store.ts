@@ -139,8 +139,9 @@ export async function updateCounters(db: Queryable, leases: readonly CounterLeas
       isDueToMove(row.removableAt, removal),
   );
   if (changed.length === 0) return;
-  await db.query(
-    `update tenant.policy_counters c set used = case when l.held then c.used else l.used end,
+  await db.query({
+    name: 'update_counters',
+    text: `update tenant.policy_counters c set used = case when l.held then c.used else l.used end,
        window_start = to_timestamp(l.starts_at / 1000), window_end = to_timestamp(l.ends_at / 1000),
        removable_at = greatest(c.removable_at, coalesce(to_timestamp(l.removable_at / 1000), 'infinity'))
      from unnest($1::uuid[], $2::text[], $3::float8[], $4::numeric[], $5::float8[], $6::float8[], $7::float8[],
@@ -148,7 +149,7 @@ export async function updateCounters(db: Queryable, leases: readonly CounterLeas
        as l (id, resource, old_start, used, starts_at, ends_at, removable_at, held)
      where c.id = l.id and c.resource = l.resource and c.window_start = to_timestamp(l.old_start / 1000)
        and c.id = any ($1::uuid[])`,
-    [
+    values: [
       changed.map(({ row }) => row.id),
       changed.map(({ row }) => row.resource),
       changed.map(({ row }) => row.window.start),
@@ -160,7 +161,7 @@ export async function updateCounters(db: Queryable, leases: readonly CounterLeas
       ),
       changed.map(({ row }) => isHeld(row.resource)),
     ],
-  );
+  });
 }
 
 /** Locks the budgets of counters in all their windows, in the order in which rows are locked. */
@@ -169,11 +170,12 @@ export async function lockBudgets(
   tenantId: string,
   counterIds: readonly string[],
 ): Promise<void> {
-  await db.query(
-    `select from tenant.policy_counters where id = any ($1::uuid[]) and resource = 'budget' and tenant_id = $2
+  await db.query({
+    name: 'lock_budgets',
+    text: `select from tenant.policy_counters where id = any ($1::uuid[]) and resource = 'budget' and tenant_id = $2
      order by id, window_start for update`,
-    [counterIds, tenantId],
-  );
+    values: [counterIds, tenantId],
+  });
 }
 
 /** Lowers budgets of sessions to the amounts of these asks. The rows are locked. */
@@ -196,8 +198,9 @@ export async function chargeCounters(
   tenantId: string,
   charges: readonly { subjectId: string; windowStart: number; costPico: bigint }[],
 ): Promise<void> {
-  await db.query(
-    `with charges as (
+  await db.query({
+    name: 'charge_counters',
+    text: `with charges as (
        select id, to_timestamp(window_start / 1000) as window_start, sum(cost) as cost
        from unnest($2::uuid[], $3::float8[], $4::numeric[]) as c (id, window_start, cost)
        group by id, window_start
@@ -210,13 +213,13 @@ export async function chargeCounters(
        where id = c.id and resource = 'budget' and window_start = c.window_start and tenant_id = $1 limit 1
      ) r order by c.id, c.window_start
      on conflict (id, resource, window_start) do update set used = p.used + excluded.used`,
-    [
+    values: [
       tenantId,
       charges.map(({ subjectId }) => subjectId),
       charges.map(({ windowStart }) => windowStart),
       charges.map(({ costPico }) => costPico.toString()),
     ],
-  );
+  });
 }
 
 const forgottenAtOnce = 1_000;
