@@ -61,6 +61,7 @@ export async function chargeBudgets(
   tenantId: string,
   charges: readonly Charge[],
 ): Promise<void> {
+  if (charges.length === 0) return;
   await db.query(
     `with charges as (
        select subject_id, to_timestamp(window_start / 1000) as window_start, sum(cost) as cost

@@ -121,25 +121,39 @@ export class LeaseSystemStore extends Store {
   }
 
   async #settleTenant(db: Queryable, tenantId: string, settlements: readonly Settlement[]): Promise<void> {
-    const [, fresh] = await Promise.all([
+    const chargedIds = subjectsOf(settlements.flatMap(({ charges }) => charges));
+    // Sent together and run in this order: leases wait for the locks.
+    const [, fresh, limitRows, counterIds] = await Promise.all([
       db.query(`set local lock_timeout = '1s'`),
       insertSettlements(db, settlements),
+      findLimitRows(db, chargedIds, { kinds: ['budget'], lock: 'for update' }),
+      lockBudgets(db, tenantId, chargedIds),
     ]);
     const charges = settlements
       .filter((settlement) => fresh.has(settlement.id))
       .flatMap(({ charges, ...settlement }) => charges.map((charge) => ({ ...settlement, ...charge })));
-    const subjectIds = [...new Set(charges.map((charge) => charge.subjectId))];
-    if (subjectIds.length === 0) return;
-    // Sent together and run in this order: leases wait for the locks.
+    if (charges.length === 0) return;
+    // Most tenants have budgets of one kind: statements for the other would cost as much.
+    const limitIds = new Set(limitRows.map(({ subjectId }) => subjectId));
+    const limitCharges = charges.filter(({ subjectId }) => limitIds.has(subjectId));
+    const counterCharges = charges.filter(({ subjectId }) => counterIds.has(subjectId));
     await Promise.all([
-      findLimitRows(db, subjectIds, { kinds: ['budget'], lock: 'for update' }),
-      lockBudgets(db, tenantId, subjectIds),
-      chargeBudgets(db, tenantId, charges),
-      chargeCounters(db, tenantId, charges),
+      chargeBudgets(db, tenantId, limitCharges),
+      chargeCounters(db, tenantId, counterCharges),
       chargeHolds(db, charges),
     ]);
-    for (const alert of await publishCounterThresholds(db, tenantId, subjectIds))
+    await this.#publishOfCounters(db, tenantId, subjectsOf(counterCharges));
+    await this.#publishOfLimits(db, tenantId, subjectsOf(limitCharges));
+  }
+
+  async #publishOfCounters(db: Queryable, tenantId: string, counterIds: readonly string[]): Promise<void> {
+    if (counterIds.length === 0) return;
+    for (const alert of await publishCounterThresholds(db, tenantId, counterIds))
       await this.#options.raise(db, alert);
+  }
+
+  async #publishOfLimits(db: Queryable, tenantId: string, subjectIds: readonly string[]): Promise<void> {
+    if (subjectIds.length === 0) return;
     const [limitRows, subjects] = await Promise.all([
       findLimitRows(db, subjectIds, { kinds: ['budget'] }),
       findSubjects(db, tenantId, subjectIds),
@@ -158,6 +172,10 @@ export class LeaseSystemStore extends Store {
         await updatePublished(db, tenantId, { subjectId, window: limitUse.window, percent: highest });
     }
   }
+}
+
+function subjectsOf(charges: readonly { subjectId: string }[]): string[] {
+  return [...new Set(charges.map(({ subjectId }) => subjectId))];
 }
 
 /** The audit log entry and the alerts for a budget at a threshold. */

@@ -164,18 +164,19 @@ export async function updateCounters(db: Queryable, leases: readonly CounterLeas
   });
 }
 
-/** Locks the budgets of counters in all their windows, in the order in which rows are locked. */
+/** Locks the budgets of counters in all their windows, in the order in which rows are locked. Returns those with one. */
 export async function lockBudgets(
   db: Queryable,
   tenantId: string,
   counterIds: readonly string[],
-): Promise<void> {
-  await db.query({
+): Promise<ReadonlySet<string>> {
+  const rows = await db.all<{ id: string }>({
     name: 'lock_budgets',
-    text: `select from tenant.policy_counters where id = any ($1::uuid[]) and resource = 'budget' and tenant_id = $2
+    text: `select id from tenant.policy_counters where id = any ($1::uuid[]) and resource = 'budget' and tenant_id = $2
      order by id, window_start for update`,
     values: [counterIds, tenantId],
   });
+  return new Set(rows.map(({ id }) => id));
 }
 
 /** Lowers budgets of sessions to the amounts of these asks. The rows are locked. */
@@ -198,6 +199,7 @@ export async function chargeCounters(
   tenantId: string,
   charges: readonly { subjectId: string; windowStart: number; costPico: bigint }[],
 ): Promise<void> {
+  if (charges.length === 0) return;
   await db.query({
     name: 'charge_counters',
     text: `with charges as (
