@@ -50,12 +50,12 @@ export async function createService(
   const { responses, ...storedResponses } = createStoredResponses(shell, base);
   const { findOpenRun } = recording;
   const { stops, idempotency, ...runStops } = createStops(shell, { ...base, findOpenRun });
-  const completions = createCompletions(shell, {
+  const { guardrails, ...completions } = createCompletions(shell, {
     ...{ config, app, system, instance, peers, silenceMs, refusals, alerts, ...memory },
     turns: { ...work, catalogue, answers, telemetry, agents, recorder, responses, stops },
   });
-  const batchDeps = { ...work, catalogue, telemetry, stops, idempotency, pace: overrides.batchPace };
-  const batches = createBatches(shell, batchDeps);
+  const batchDeps = { ...work, guardrails, catalogue, telemetry, stops, idempotency };
+  const batches = createBatches(shell, { ...batchDeps, pace: overrides.batchPace });
   const rewrap = rewrapColumns(shell, { system, keyRing });
   // Ends of runs are stored before turns are remembered, however much time is left.
   const turnParts = [memory, recording, storedResponses, runStops, completions, batches, rewrap];

@@ -344,18 +344,6 @@ it('masks the inputs of embeddings', async () => {
   expect(JSON.parse(received())).toMatchObject({ input: ['Hi.', masked] });
 });
 
-it('sends no batch of a tenant with guardrails', async () => {
-  const principal = guardedUser(harness, { action: 'flag' });
-  const requests = [{ custom_id: 'a', params: { model: 'claude', ...apis['messages']?.body('Hi.') } }];
-  const headers = { 'x-gatehouse-dialect': 'messages' };
-  const response = await harness.post('/v1/messages/batches', { requests }, { principal, headers });
-  expect([response.status, await response.json()]).toMatchObject([
-    400,
-    { error: { details: { error_code: 'guardrail_too_slow' } } },
-  ]);
-  expect(provider.received).toEqual([]);
-});
-
 it('blocks before it masks, then replaces the longer of overlapping matches', async () => {
   const overlapping = (name: string, regex: string) => ({
     check: { type: 'patterns' as const, patterns: [{ name, regex, case_sensitive: true }], words: [] },

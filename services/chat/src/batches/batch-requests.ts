@@ -71,6 +71,8 @@ export interface BatchRequests {
   feeTools?: readonly FeeTool[];
   /** Requests offering these tools. Missing in files of the release before. */
   withFees?: number;
+  /** The guardrails by which they were checked, with their versions. Missing without any. */
+  guardrails?: readonly string[];
 }
 
 /** The requests of Anthropic's batches. */
@@ -123,7 +125,6 @@ export function batchTarget(
       param: 'model',
     });
   const { api, settings, userId, choosing } = batch;
-  refuseGuarded(settings);
   const target = modelTarget(catalogue, name, settings.allowedModels, choosing);
   const paid = forOnePayer(target, { keys: settings.ownKeys, userId });
   const { id } = paid.chain[0];
@@ -135,12 +136,6 @@ export function batchTarget(
   const refuseOthers = (models: readonly OtherModel[]): void =>
     refuseOtherModels(catalogue, models, { allowed: settings.allowedModels, deployments: [first] });
   return { ...paid, chain: [first], refuseOthers };
-}
-
-/** No line of a batch is checked by guardrails. Throws a 400 for a tenant with some. */
-export function refuseGuarded({ guardrails }: Pick<TenantSettings, 'guardrails'>): void {
-  if (guardrails === null) return;
-  throw new AppError('guardrail_too_slow', 'Batches are not sent while the tenant has guardrails.');
 }
 
 function hasBatches(model: Model, api: BatchKind['api']): boolean {

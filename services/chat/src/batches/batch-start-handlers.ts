@@ -30,7 +30,8 @@ import {
   type BatchDependencies,
   resourcesOf,
 } from './batch-call-handlers.ts';
-import { inBatch, refuseGuarded, type BatchKind, type BatchRequests } from './batch-requests.ts';
+import { assertChecked } from './line-guardrails.ts';
+import { inBatch, type BatchKind, type BatchRequests } from './batch-requests.ts';
 import {
   BatchGone,
   confirmBatch,
@@ -134,9 +135,10 @@ export async function startBatch(dependencies: BatchHandlerDependencies, start: 
   const { call, api } = start;
   const { tenantId, keyId: apiKeyId, userId } = tenantOf(call);
   const { requestId, trace } = call;
-  refuseGuarded(start.settings);
   const caller = { tenantId, userId, requestId, trace };
   const groups = await groupsOfUser(dependencies.findUser, start.settings, caller);
+  const actor = { tenantId, userId, apiKeyId, groups };
+  assertChecked({ settings: start.settings, actor }, start.model.id, start.requests);
   await dependencies.stops.whenKnown();
   dependencies.stops.assertFree({ tenantId, apiKeyId, userId, sessionId: null, agentId: null });
   const payer = { tenantId, apiKeyId, settings: payerSettings(start.settings, start.key) };

@@ -3,6 +3,7 @@ import { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { ChatConfig } from '../config.ts';
+import type { Guardrails } from '../guardrails/guardrails.ts';
 import { SignatureOriginStore } from '../reasoning/signature-origin-store.ts';
 import { tooMany } from './batch-call-handlers.ts';
 import { SealedObjects } from './sealed-object.ts';
@@ -18,6 +19,7 @@ export interface BatchesOptions
     Pick<BatchPollingOptions, 'providers' | 'catalogue' | 'settings' | 'pricing' | 'alerts' | 'pace'>,
     Pick<BatchHandlerDependencies, 'limiter' | 'telemetry' | 'findUser' | 'stops' | 'idempotency'> {
   config: ChatConfig;
+  guardrails: Guardrails;
   app: Pool;
   system: Pool;
 }

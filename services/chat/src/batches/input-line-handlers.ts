@@ -8,6 +8,7 @@ import { memberRanges, parsedPart, wholeOf } from '@gatehouse/dialects/wire/json
 import { LargeWork } from '../shared/large-work.ts';
 import { Pieces } from '@gatehouse/dialects/wire/pieces';
 import { kindsByUrl, RequestSum, type BatchKind, CustomIds, noShare, unchanged } from './batch-requests.ts';
+import type { LineGuardrails } from './line-guardrails.ts';
 import { maxRequestLineBytes } from '../bounds.ts';
 
 /** As OpenAI has it. */
@@ -21,13 +22,18 @@ const keepsSignature = (): boolean => false;
 export class InputLines {
   readonly #targetFor: (model: string, api: BatchKind['api']) => Target;
   readonly #tenantId: string;
+  readonly #guardrails: Pick<LineGuardrails, 'passed'>;
   readonly #ids = new CustomIds();
   #sum: RequestSum | null = null;
 
   /** `targetFor`: finds the deployment of the first request's model. */
-  constructor(targetFor: (model: string, api: BatchKind['api']) => Target, tenantId: string) {
+  constructor(
+    targetFor: (model: string, api: BatchKind['api']) => Target,
+    { tenantId, guardrails }: { tenantId: string; guardrails: Pick<LineGuardrails, 'passed'> },
+  ) {
     this.#targetFor = targetFor;
     this.#tenantId = tenantId;
+    this.#guardrails = guardrails;
   }
 
   /** The requests so far; null before the first. */
@@ -58,17 +64,29 @@ export class InputLines {
         param: 'url',
       });
     this.#note(id);
+    const passed = await this.#guardrails.passed(body, kind.api, await this.#target(kind, url, body));
     const tenantId = this.#tenantId;
-    const parsed = await parseBody(body, tenantId);
-    return readPart(body, tenantId, () => {
-      const request = dialects[kind.api].readRequest(kind.operation, body, parsed);
-      this.#sum ??= new RequestSum(this.#targetFor(request.model, kind.api), { model: request.model, url });
+    const parsed = await parseBody(passed, tenantId);
+    return readPart(passed, tenantId, () => {
+      const request = dialects[kind.api].readRequest(kind.operation, passed, parsed);
+      if (this.#sum === null) throw new Error('the first request names the model');
       this.#sum.add(request, url, isFields(parsed) ? parsed : {});
       const { upstreamModel, reasoning: reasons } = this.#sum.model;
       const rewrite = { ...unchanged, keepsSignature, model: upstreamModel, reasons };
       const rewritten = request.source(noShare).rewritten(rewrite);
       const head = JSON.stringify({ custom_id: id, method: 'POST', url });
       return new Pieces([Buffer.from(`${head.slice(0, -1)},"body":`), ...rewritten.all, Buffer.from('}\n')]);
+    });
+  }
+
+  /** The deployment of the first request's model. */
+  async #target({ api, operation }: BatchKind, url: string, body: Buffer): Promise<Target> {
+    if (this.#sum !== null) return this.#sum.target;
+    const parsed = await parseBody(body, this.#tenantId);
+    return readPart(body, this.#tenantId, () => {
+      const { model } = dialects[api].readRequest(operation, body, parsed);
+      this.#sum = new RequestSum(this.#targetFor(model, api), { model, url });
+      return this.#sum.target;
     });
   }
 

@@ -28,6 +28,7 @@ import {
   type BatchDependencies,
 } from './batch-call-handlers.ts';
 import { cancelOpen, startBatch, startOnce, type BatchHandlerDependencies } from './batch-start-handlers.ts';
+import { lineGuardrails, type UploadDependencies } from './upload-handlers.ts';
 import { hasId, messageBatchPrefix } from './batch-api.ts';
 import { messagesKind } from './batch-requests.ts';
 import { hideBatch, listBatches, type StoredBatch } from './batch-store.ts';
@@ -42,7 +43,8 @@ const inPath = { api, prefix: messageBatchPrefix, param: 'message_batch_id' } as
 /** A body is in memory until its provider has it. */
 const startsInFlight = { perKey: 1, slots: 2, maxWaiting: 2, tooMany: tooMany('starts of batches') };
 
-export interface MessageBatchDependencies extends BatchHandlerDependencies, SignatureDependencies {
+export interface MessageBatchDependencies
+  extends BatchHandlerDependencies, SignatureDependencies, Pick<UploadDependencies, 'guardrails'> {
   bodyBudget: BodyBudget;
   /** Results read by clients at a time. */
   downloads: FairQueue;
@@ -194,7 +196,8 @@ async function create(
     return providers.signaturesFor(target.chain[0], null, { ...signed, signatures });
   };
   const targetFor = (model: string): Target => targets(model, messagesKind.api);
-  const options = { tenantId, targetFor, headers, signaturesFor };
+  const guardrails = await lineGuardrails(dependencies, settings, call);
+  const options = { tenantId, targetFor, headers, signaturesFor, guardrails };
   const { requests, firstId, body } = await starts.run(tenantId, () =>
     new MessageRequests(held.body, options).checked(nameOfFirst(id)),
   );
@@ -204,7 +207,12 @@ async function create(
   });
   return startBatch(dependencies, {
     ...{ id, call: { ...call, claim }, api, kind: messagesKind, key, resources, requestDigest, client },
-    ...{ requests: requests.sum, model: requests.model, settings, param: 'requests' },
+    ...{
+      requests: { ...requests.sum, ...guardrails.checked },
+      model: requests.model,
+      settings,
+      param: 'requests',
+    },
     ...{ inputFileId: id, providerFileId: '', firstId: sealed.seal({ firstId }, { id, tenantId }) },
     ask: (signal) =>
       resources.json({

@@ -19,6 +19,7 @@ function requestsOf(body: string) {
       return modelTarget(catalogue, model, null);
     },
     headers: {},
+    guardrails: { passed: (body) => Promise.resolve(body) },
     signaturesFor: (_text, target) => {
       looks.push(`signatures for ${target.chain[0].id}`);
       return Promise.resolve({});
@@ -62,6 +63,7 @@ it('a large request of a batch has no turn while its signatures are looked up', 
     tenantId: 't',
     targetFor: (model) => modelTarget(catalogue, model, null),
     headers: {},
+    guardrails: { passed: (body) => Promise.resolve(body) },
     signaturesFor: async () => {
       await LargeWork.during({ tenantId: 'another tenant', bytes: content.length }, () => Promise.resolve());
       lookedUp += 1;

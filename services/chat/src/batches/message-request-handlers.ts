@@ -16,6 +16,7 @@ import {
 import { LargeWork } from '../shared/large-work.ts';
 import { Pieces } from '@gatehouse/dialects/wire/pieces';
 import { messagesKind, messagesUrl, RequestSum, CustomIds, noShare, unchanged } from './batch-requests.ts';
+import type { LineGuardrails } from './line-guardrails.ts';
 import { maxBatchRequests } from '../bounds.ts';
 
 /** As Anthropic has it. */
@@ -36,6 +37,7 @@ export interface MessageRequestsOptions {
   targetFor: (model: string) => Target;
   /** The client's headers its API passes on. */
   headers: Readonly<Record<string, string>>;
+  guardrails: Pick<LineGuardrails, 'passed'>;
   /** Signatures in the text of a request for its provider. */
   signaturesFor: (text: Buffer, target: Target) => Promise<Pick<Rewrite, 'keepsSignature'>>;
 }
@@ -122,7 +124,12 @@ export class MessageRequests {
     const work = { tenantId: this.#tenantId, bytes: bytes.length };
     // The database is asked before the turn of large requests.
     const signatures = await this.#signatures(bytes);
-    return LargeWork.during(work, () => this.#written(bytes, signatures));
+    return LargeWork.during(work, async () => {
+      const target = this.#sum?.target;
+      const passed =
+        target === undefined ? bytes : await this.#options.guardrails.passed(bytes, 'messages', target);
+      return this.#written(passed, signatures);
+    });
   }
 
   /** Empty for a request without a model, which is refused when it is read. */

@@ -21,13 +21,18 @@ import {
   type BatchDependencies,
 } from './batch-call-handlers.ts';
 import { beginFile, dropUpload, seekUpload, showFile } from './file-store.ts';
+import type { Guardrails } from '../guardrails/guardrails.ts';
+import { groupsOfUser, noGroups, type FindUser } from '../shared/acting-user.ts';
 import { InputLines } from './input-line-handlers.ts';
+import { LineGuardrails } from './line-guardrails.ts';
 import { nameAtProvider, shownFile } from './openai-batch.ts';
 import { UploadForm, type UploadPace } from './upload-form-handlers.ts';
 import { Readable } from 'node:stream';
 import { mostFiles, uploadAnswerMs, uploadLookMs } from '../bounds.ts';
 
 export interface UploadDependencies extends BatchDependencies {
+  guardrails: Guardrails;
+  findUser: FindUser;
   uploadPace: UploadPace;
 }
 
@@ -61,12 +66,13 @@ async function upload(
   const { tenantId, userId } = principal;
   await dependencies.counts.count(tenantId, 'file_uploads');
   const settings = await dependencies.settings.getForKey(principal, call);
-  const lines = new InputLines(targetsFor(dependencies, { settings, userId }), tenantId);
+  const guardrails = await lineGuardrails(dependencies, settings, call);
+  const lines = new InputLines(targetsFor(dependencies, { settings, userId }), { tenantId, guardrails });
   const id = newId();
   const body = new UploadBody(lines.checked(form.file()), nameAtProvider(id));
   try {
     await body.begin();
-    const upload = { lines, form, body, id };
+    const upload = { lines, form, body, id, guardrails };
     return await passOn(dependencies, upload, { call, settings, left: leaving(response) });
   } finally {
     body.close();
@@ -77,6 +83,7 @@ type UploadCall = RawCall & Pick<Call, 'claim'>;
 
 interface Upload {
   lines: InputLines;
+  guardrails: LineGuardrails;
   form: UploadForm;
   body: UploadBody;
   /** The id of the file. */
@@ -85,7 +92,7 @@ interface Upload {
 
 async function passOn(
   dependencies: UploadDependencies,
-  { lines, form, body, id }: Upload,
+  { lines, guardrails, form, body, id }: Upload,
   { call, settings, left }: { call: UploadCall; settings: KeySettings; left: AbortSignal },
 ): Promise<Fields> {
   const { pool, sealed } = dependencies;
@@ -104,12 +111,28 @@ async function passOn(
   const object = { ...answer, ...expiryOf(answer, form, days), filename: form.filename };
   const content = sealed.seal(object, { id, tenantId });
   const { expiresAfterS } = form;
-  const file = { id, providerFileId, requests: JSON.stringify(requests.sum), content, expiresAfterS };
+  const sum = { ...requests.sum, ...guardrails.checked };
+  const file = { id, providerFileId, requests: JSON.stringify(sum), content, expiresAfterS };
   const clientFile = shownFile(object, { id });
   const within = answering(dependencies, call, clientFile);
   if (await showFile(pool, file, { tenantId, userId, within })) return clientFile;
   await deleteThere(dependencies, resources, providerFileId);
   throw new AppError('service_unavailable', 'The file was deleted while it was uploaded.');
+}
+
+/** The guardrails of a client's batches. */
+export async function lineGuardrails(
+  { guardrails, findUser }: Pick<UploadDependencies, 'guardrails' | 'findUser'>,
+  settings: KeySettings,
+  call: Pick<RawCall, 'principal' | 'requestId' | 'trace'>,
+): Promise<LineGuardrails> {
+  const { tenantId, userId, keyId: apiKeyId } = tenantOf(call);
+  const { requestId, trace } = call;
+  const groups =
+    settings.guardrails === null
+      ? noGroups
+      : await groupsOfUser(findUser, settings, { tenantId, userId, requestId, trace });
+  return new LineGuardrails({ guardrails, settings, actor: { tenantId, userId, apiKeyId, groups } });
 }
 
 /** The end of a file whose client has asked for one: no later than the tenant's own. */

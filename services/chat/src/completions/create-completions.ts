@@ -81,6 +81,7 @@ export function createCompletions(shell: Shell, options: CompletionsOptions) {
   const turns = { ...options.turns, stages, log, bodyBudget, guardrails, refusals };
   const completions = new CompletionCache({ app, instance, keyRing, log });
   return {
+    guardrails,
     rawHandlers: {
       ...completionHandlers({ ...turns, silenceMs }),
       ...countHandlers(turns),
