@@ -111,8 +111,8 @@ const when: Record<ErrorCode, When> = {
   unknown_mcp_server: at('agents.create', 'agents.patch'),
   transport_not_allowed: at('mcp.servers.create', 'mcp.servers.patch'),
   url_not_allowed: either(namesUrl, writesGuardrail, at('webhooks.llm')),
-  invalid_pattern: writesGuardrail,
-  pattern_unbounded: writesGuardrail,
+  invalid_pattern: either(writesGuardrail, at('guardrails.test')),
+  pattern_unbounded: either(writesGuardrail, at('guardrails.test')),
   provider_bad_request: reachesProvider,
   conflicting_credentials: either(needsKey, takesSession),
   content_blocked: either(callsProvider, at('files.create', 'messages.batches.create')),
@@ -187,6 +187,7 @@ const when: Record<ErrorCode, When> = {
   not_found: either(
     namesResourceOfOurs,
     at('browser.cookies.sync', 'transfers.previews.create', 'transfers.create', 'runs.stop'),
+    at('guardrails.test'),
   ),
   provider_not_found: reachesProvider,
   route_not_found: namesResource,

@@ -82,7 +82,8 @@ describe('the route table', () => {
       const isOfData = access.kind === 'scope' && dataScopes.includes(access.scope);
       const needsNoKey = ['public', 'signed', 'ticket', 'session'].includes(access.kind);
       const only = method === 'GET' || method === '*' || isOfData || needsNoKey;
-      const expected = id === 'mcp.logins.delete' || (!only && id !== 'mcp.servers.refresh');
+      const changesNothing = id === 'mcp.servers.refresh' || id === 'guardrails.test';
+      const expected = id === 'mcp.logins.delete' || (!only && !changesNothing);
       expect([id, administrative]).toEqual([id, expected]);
     }
   });

@@ -13,6 +13,7 @@ import * as files from './files.ts';
 import * as gemini from './gemini.ts';
 import * as graph from './graph.ts';
 import * as guardrails from './guardrails.ts';
+import * as guardrailTests from './guardrail-tests.ts';
 import * as health from './health.ts';
 import * as keys from './keys.ts';
 import * as limits from './limits.ts';
@@ -85,6 +86,7 @@ export const resources = [
   sessions,
   deviceLogins,
   guardrails,
+  guardrailTests,
   policies,
   policyCounters,
   providerKeys,

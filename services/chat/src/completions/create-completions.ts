@@ -24,6 +24,7 @@ import { complete } from './complete-rpc.ts';
 import { completionHandlers, type CompletionDependencies } from './completion-handlers.ts';
 import { countHandlers } from './count-handlers.ts';
 import { embed } from './embed-rpc.ts';
+import { guardrailTestHandlers } from './guardrail-test-handlers.ts';
 import { CompletionCache } from './completion-cache.ts';
 import { expiredCompletions } from './completion-system-store.ts';
 import { mostContentOfTenant } from '../bounds.ts';
@@ -82,6 +83,7 @@ export function createCompletions(shell: Shell, options: CompletionsOptions) {
   const completions = new CompletionCache({ app, instance, keyRing, log });
   return {
     guardrails,
+    handlers: guardrailTestHandlers({ ...turns, compiler }),
     rawHandlers: {
       ...completionHandlers({ ...turns, silenceMs }),
       ...countHandlers(turns),

@@ -40,6 +40,7 @@ export function isUnavailable(error: unknown): error is AppError {
 /** The guardrails of a tenant, and those of the owner for it, indexed by selected names. */
 export class GuardrailIndex {
   readonly #selections: SelectionIndex<Indexed>;
+  readonly #byName: ReadonlyMap<string, Guardrail>;
   /** Roughly its bytes in memory. */
   readonly bytes: number;
 
@@ -48,11 +49,19 @@ export class GuardrailIndex {
     const items = messages.map((message) => ({
       ...{ select: selectOf(message), name: message.name, guardrail: guardrailOf(message) },
     }));
+    this.#byName = new Map(
+      items.flatMap(({ name, guardrail }) => (guardrail === null ? [] : [[name, guardrail] as const])),
+    );
     this.#selections = new SelectionIndex(items.sort((one, other) => (one.name < other.name ? -1 : 1)));
     this.bytes = messages.reduce(
       (sum, { definition, secrets }) => sum + 4 * definition.length + secrets.length + 2_000,
       this.#selections.bytes,
     );
+  }
+
+  /** The guardrail with a name, whatever it selects; undefined without one, or if this release can't apply it. */
+  named(name: string): Guardrail | undefined {
+    return this.#byName.get(name);
   }
 
   /**
