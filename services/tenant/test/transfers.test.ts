@@ -8,6 +8,7 @@ import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
 import { createPool } from '@gatehouse/pg/pool';
 import type { RunStepRequest } from '@gatehouse/proto/participant/v1/participant';
 import { eventually } from '@gatehouse/test/eventually';
+import { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { As } from '@gatehouse/test/service-under-test';
 import { oldPreviews } from '../src/transfers/preview-store.ts';
 import { oldTransfers, TransferSystemStore } from '../src/transfers/transfer-system-store.ts';
@@ -198,6 +199,7 @@ describe('a transfer', () => {
     const pool = createPool({ url: tenants.database.url, role: 'tenant_system', max: 1, log });
     const none = () => Promise.resolve();
     const transfers = new TransferSystemStore(pool, {
+      keyRing: KeyRing.parse(tenants.identity.keyRing),
       jobs: { add: () => Promise.resolve(undefined) },
       record: none,
       raise: none,

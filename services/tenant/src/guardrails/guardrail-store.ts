@@ -97,6 +97,20 @@ export async function deleteGuardrail(db: Queryable, name: HeldName): Promise<Gu
   return guardrail;
 }
 
+/** Deletes the guardrails of a tenant that select nothing but one of these agents. */
+export async function deleteAgentGuardrails(
+  db: Queryable,
+  tenantId: string,
+  agentIds: readonly string[],
+): Promise<Guardrail[]> {
+  return db.all<Guardrail>(
+    `delete from tenant.guardrails where tenant_id = $1
+       and selection = any (array(select jsonb_build_object('agents', jsonb_build_array(id)) from unnest($2::text[]) as t (id)))
+     returning ${guardrailColumns}`,
+    [tenantId, agentIds],
+  );
+}
+
 async function lockGuardrail(db: Queryable, { tenantId, idOrName }: HeldName): Promise<Guardrail | null> {
   return db.first<Guardrail>(
     `select ${guardrailColumns} from tenant.guardrails

@@ -90,7 +90,8 @@ export function carryOut({
         if (next === 'completed' || next === 'failed') {
           await transfers.finish(transfer, next);
           log.info({ transfer_id: transferId, status: next }, 'finished a transfer');
-        } else if (next !== phase) await transfers.enter(transferId, phase, next);
+        } else if (phase === 'copying' && next !== phase) await transfers.enterCopied(transfer, next);
+        else if (next !== phase) await transfers.enter(transferId, phase, next);
       } catch (error) {
         signal.throwIfAborted();
         if (!mayGiveUp(transfer, error, attempt)) {

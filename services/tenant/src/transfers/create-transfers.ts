@@ -21,13 +21,13 @@ export interface TransfersOptions extends Pick<TransferPartiesOptions, 'findTena
 /** Transfers of resources between tenants. */
 export function createTransfers(
   { log, registry }: Shell,
-  { app, system, chat, changes, recordChange: record, raise }: BaseDependencies,
+  { app, system, chat, changes, recordChange: record, raise, keyRing }: BaseDependencies,
   { jobs, participants, findTenant }: TransfersOptions,
 ) {
   const describe = describeTransferAt(participants);
   const parties = new TransferParties({ findTenant, describe, unusable: unusableModelsAt(chat) });
   const read = readVisible({ app, system });
-  const transfers = new TransferSystemStore(system, { jobs, record, raise });
+  const transfers = new TransferSystemStore(system, { jobs, record, raise, keyRing });
   return {
     handlers: {
       ...transferPreviewHandlers({ parties, read, changes }),

@@ -3,9 +3,11 @@ import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { newId } from '@gatehouse/kit/ids';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { resumedAtOnce, transferLostMinutes } from '../bounds.ts';
+import { copyAgentGuardrails, dropAgentGuardrails } from './agent-guardrails-system-store.ts';
 import { showTransfer, type Phase, type Transfer, type TransferJobs } from './transfer.ts';
 import { addTransferJob, findTransfer } from './transfer-store.ts';
 
@@ -16,6 +18,7 @@ export const oldTransfers: OldRows = {
 interface TransferStoreOptions {
   jobs: TransferJobs;
   record: RecordChange;
+  keyRing: KeyRing;
   raise: RaiseAlert;
 }
 
@@ -42,6 +45,17 @@ export class TransferSystemStore extends Store {
     );
   }
 
+  /** Leaves the phase `copying`, with the guardrails of its agents copied: once, whichever replica does it. */
+  async enterCopied(transfer: Transfer, to: Phase): Promise<void> {
+    await withTransaction(this.pool, async (db) => {
+      const isEntered = await db.exists(
+        `update tenant.transfers set phase = $2, phase_at = now() where id = $1 and phase = 'copying'`,
+        [transfer.id, to],
+      );
+      if (isEntered) await copyAgentGuardrails(db, transfer, this.#options);
+    });
+  }
+
   /** Ends a transfer, with its audit entries and alerts. */
   async finish(transfer: Transfer, to: 'completed' | 'failed'): Promise<void> {
     await withTransaction(this.pool, async (db) => {
@@ -52,6 +66,7 @@ export class TransferSystemStore extends Store {
       );
       if (!isEnded) return;
       await db.query('delete from tenant.transfer_resources where transfer_id = $1', [transfer.id]);
+      if (to === 'failed') await dropAgentGuardrails(db, transfer, this.#options);
       const { id, mode, sourceTenantId, targetTenantId, asked } = transfer;
       const data = {
         ...{ transfer_id: id, mode, status: to },
