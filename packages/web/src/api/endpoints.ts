@@ -31,6 +31,7 @@ import type {
   upsertedRelations,
   upsertRelations,
 } from '@gatehouse/contract/graph';
+import type { testGuardrails, TestedGuardrails } from '@gatehouse/contract/guardrail-tests';
 import type {
   createGuardrail,
   createOwnerGuardrail,
@@ -237,6 +238,7 @@ export interface Endpoints {
   'GET /v1/users/{user_id}/data/deletions/{id}': { answer: UserDataDeletion };
   'GET /v1/guardrails': { query: Query<Paged>; answer: List<Guardrail> };
   'POST /v1/guardrails': { body: z.input<typeof createGuardrail>; answer: Guardrail };
+  'POST /v1/guardrails/test': { body: z.input<typeof testGuardrails>; answer: TestedGuardrails };
   'PATCH /v1/guardrails/{guardrail}': { body: z.input<typeof patchGuardrail>; answer: Guardrail };
   'DELETE /v1/guardrails/{guardrail}': { answer: undefined };
   'GET /v1/policies': { query: Query<Paged>; answer: List<Policy> };

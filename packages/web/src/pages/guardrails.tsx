@@ -4,6 +4,7 @@ import { Creation } from '../parts/creation.tsx';
 import { FormButton } from '../parts/form-button.tsx';
 import { actions, checkTypes, type AnyGuardrail } from '../parts/guardrail-draft.ts';
 import { GuardrailForm, NewGuardrailForm, type GuardrailPath } from '../parts/guardrail-form.tsx';
+import { GuardrailTest } from '../parts/guardrail-test.tsx';
 import { selectionOf } from '../parts/policy-texts.ts';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { Status } from '../parts/status.tsx';
@@ -77,10 +78,23 @@ interface GuardrailButtonsProps {
 
 function GuardrailButtons({ path, guardrail, onDone }: GuardrailButtonsProps) {
   const { id, name, enabled } = guardrail;
+  const test =
+    path === '/v1/guardrails' && enabled ? (
+      <FormButton label="Test" subject={name}>
+        {() => <GuardrailTest name={name} />}
+      </FormButton>
+    ) : null;
   // Tenants see those of the operator.
-  if (name.startsWith('owner:')) return <span class="faint">of your operator</span>;
+  if (name.startsWith('owner:'))
+    return (
+      <span class="actions">
+        <span class="faint">of your operator</span>
+        {test}
+      </span>
+    );
   return (
     <span class="actions">
+      {test}
       <FormButton label="Edit" subject={name} onDone={onDone}>
         {(done) => <GuardrailForm path={path} guardrail={guardrail} onDone={done} />}
       </FormButton>
