@@ -24,11 +24,11 @@ import { ServiceUnderTest } from '@gatehouse/test/service-under-test';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { loadConfig } from '../src/config.ts';
 import { foldRuns } from '../src/rollups/rollup-job.ts';
-import { pgStores } from '../src/pg-store.ts';
 import { TenantSettingsClient } from '../src/shared/tenant-settings-client.ts';
 import { Retention } from '../src/retention/retention-job.ts';
 import type { Stores } from '../src/stores.ts';
 import { createService, type AnalyticsOverrides } from '../src/service.ts';
+import { postgres, type Engine } from './describe-stores.ts';
 import { makeEnd, makeStart, received } from './event-fixture.ts';
 
 const log = createLogger('analytics-test', 'silent');
@@ -51,20 +51,23 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
   /** Whether the agent service can be reached. */
   agentServiceIsAway = false;
   readonly #overrides: AnalyticsOverrides;
+  readonly #engine: Engine;
   #tenantAddress = '';
   #agentAddress = '';
   #stores: Stores | undefined;
 
-  private constructor(ground: ServiceGround, overrides: AnalyticsOverrides) {
+  private constructor(ground: ServiceGround, overrides: AnalyticsOverrides, engine: Engine) {
     super('analytics', ground);
     this.#overrides = overrides;
+    this.#engine = engine;
   }
 
   /** Old traces are deleted when a test says so, or as `overrides` have it. */
   static async start(
     overrides: AnalyticsOverrides = { retentionTimes: { firstMs: dayMs } },
+    engine: Engine = postgres,
   ): Promise<AnalyticsHarness> {
-    const harness = new AnalyticsHarness(await ServiceGround.prepare('analytics'), overrides);
+    const harness = new AnalyticsHarness(await ServiceGround.prepare('analytics'), overrides, engine);
     await harness.#startTenantService();
     await harness.#startAgentService();
     await harness.run();
@@ -77,7 +80,7 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
 
   override environment(): Record<string, string> {
     const peers = { TENANT_GRPC: this.#tenantAddress, AGENT_GRPC: this.#agentAddress };
-    return { ...super.environment(), DATABASE_POOL: '4', ...peers };
+    return { ...super.environment(), DATABASE_POOL: '4', ...peers, ...this.#engine.environment };
   }
 
   protected connect(address: string, signer: Signer): RpcClient<ParticipantServiceClient> {
@@ -155,7 +158,7 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
   get stores(): Stores {
     if (this.#stores !== undefined) return this.#stores;
     const [system, app] = [this.pool('analytics_system'), this.pool('analytics_app')];
-    this.#stores = pgStores({ system, app, summaries: app, exports: app, owners: system }, log);
+    this.#stores = this.#engine.open({ system, app, summaries: app, exports: app, owners: system }, log);
     return this.#stores;
   }
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Received } from '@gatehouse/events/dead-letters';
 import type { RunEnded } from '@gatehouse/events/run-event';
 import { writeWatermark } from '@gatehouse/events/watermark';
@@ -8,26 +8,29 @@ import { Client } from 'pg';
 import type { UsageConsumer } from '../src/ingest/usage-consumer.ts';
 import type { Group, SummaryRequest } from '../src/usage/summary.ts';
 import type { UsageStore } from '../src/usage/usage-store.ts';
+import { describeStores } from './describe-stores.ts';
 import { costOf, makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
 import { noFilter, startIngest, type IngestFixture } from './ingest-fixture.ts';
 
-describe('counting', () => {
+describeStores('counting', (engine) => {
   let fixture: IngestFixture;
   let ingest: UsageConsumer;
   let usage: UsageStore;
   beforeAll(async () => {
-    fixture = await startIngest();
+    fixture = await startIngest(engine);
     ({ ingest } = fixture);
     usage = fixture.stores.usage;
   });
   afterAll(() => fixture.stop());
 
-  const rows = async (sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> => {
+  /** The reasons of dead letters, which are in PostgreSQL beside every engine. */
+  const reasonsOf = async (origin: string): Promise<string[]> => {
     const client = new Client({ connectionString: fixture.database.adminUrl });
     await client.connect();
-    const result = await client.query<Record<string, unknown>>(sql, values);
+    const text = 'select reason from analytics.dead_letters where origin = $1 order by reason';
+    const { rows } = await client.query<{ reason: string }>(text, [origin]);
     await client.end();
-    return result.rows;
+    return rows.map(({ reason }) => reason);
   };
   const summarize = (tenant: string, request: Partial<SummaryRequest> = {}) =>
     usage.summarize(tenant, {
@@ -53,9 +56,13 @@ describe('counting', () => {
     await ingest.take(events);
     const { totals } = await summarize(tenant);
     expect(totals).toMatchObject({ requests: 20, inputTokens: 140, costPico: 20_000n });
-    expect(
-      await rows('select count(*)::integer as runs from analytics.traces where tenant_id = $1', [tenant]),
-    ).toEqual([{ runs: 20 }]);
+    const by = { user: false, groups: false, agent: false, apiKey: false, session: false, model: false };
+    const { groups } = await fixture.stores.groupRuns.groupRuns(
+      tenant,
+      { days: 1, by, period: null, timezone: 'UTC' },
+      { maxRuns: 100, maxGroups: 1 },
+    );
+    expect(groups.map(({ runs: stored }) => stored)).toEqual([20]);
   });
 
   it('keeps the first end of a run', async () => {
@@ -80,11 +87,7 @@ describe('counting', () => {
       received(good, origin),
     ]);
     expect((await summarize(good.tenant_id)).totals.requests).toBe(1);
-    const letters = await rows(
-      'select reason from analytics.dead_letters where origin = $1 order by reason',
-      [origin],
-    );
-    expect(letters.map(({ reason }) => reason)).toEqual([
+    expect(await reasonsOf(origin)).toEqual([
       'larger than 1000000 bytes',
       expect.stringContaining('not JSON'),
       expect.stringContaining('not JSON'),
@@ -107,18 +110,13 @@ describe('counting', () => {
     });
     await ingest.take([received(end)]);
     expect((await summarize(end.tenant_id)).totals.requests).toBe(1);
-    const [trace] = await rows(
-      `select duration_ms, length(error_message) as message, length(output_preview) as preview,
-              length(response_model) as model, length(spans -> 0 ->> 'response_model') as span_model
-       from analytics.traces where id = $1`,
-      [end.run_id],
-    );
-    expect(trace).toEqual({
+    const trace = await fixture.stores.traces.find(end.tenant_id, end.run_id);
+    expect(trace).toMatchObject({
       duration_ms: 2_147_483_647,
-      message: 2_000,
-      preview: 10_000,
-      model: 256,
-      span_model: 256,
+      error_message: text.slice(0, 2_000),
+      output_preview: text.slice(0, 10_000),
+      response_model: text.slice(0, 256),
+      spans: [{ response_model: text.slice(0, 256) }],
     });
   });
 

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import type { GroupedBy, RunGrouping } from '../src/preview/group-runs-store.ts';
 import { AnalyticsHarness } from './analytics-harness.ts';
+import { describeStores } from './describe-stores.ts';
 import { makeEnd } from './event-fixture.ts';
 
 let analytics: AnalyticsHarness;
-beforeAll(async () => {
-  analytics = await AnalyticsHarness.start();
-});
-afterAll(() => analytics.stop());
 
 const nothing: GroupedBy = {
   ...{ user: false, groups: false, agent: false, apiKey: false, session: false, model: false },
@@ -34,7 +31,12 @@ const endOf = (tenantId: string, user: string, costPico: string, hours = 0) =>
     ...{ started_at: hoursAgo(hours), ended_at: hoursAgo(hours) },
   });
 
-describe('runs in groups', () => {
+describeStores('runs in groups', (engine) => {
+  beforeAll(async () => {
+    analytics = await AnalyticsHarness.start(undefined, engine);
+  });
+  afterAll(() => analytics.stop());
+
   it('are added up by the named properties alone, the highest costs first', async () => {
     const tenantId = newId();
     await analytics.store(

@@ -4,16 +4,12 @@ import { newId } from '@gatehouse/kit/ids';
 import fc from 'fast-check';
 import type { Group, SummaryRequest, Totals } from '../src/usage/summary.ts';
 import type { UsageStore } from '../src/usage/usage-store.ts';
+import { describeStores } from './describe-stores.ts';
 import { correction, makeCall, makeEnd, received } from './event-fixture.ts';
 import { noFilter, startIngest, type IngestFixture } from './ingest-fixture.ts';
 
 let fixture: IngestFixture;
 let usage: UsageStore;
-beforeAll(async () => {
-  fixture = await startIngest();
-  usage = fixture.stores.usage;
-});
-afterAll(() => fixture.stop());
 
 const minuteMs = 60_000;
 const first = Math.floor(Date.now() / (15 * minuteMs)) * 15 * minuteMs - 180 * minuteMs;
@@ -166,23 +162,31 @@ async function expectSums(tenantId: string, ends: readonly RunEnded[], request: 
 
 const runsOf = (labelled: readonly { run: RunEnded }[]): RunEnded[] => labelled.map(({ run }) => run);
 
-it('counts a run in the row of each of its groups, and once in totals', async () => {
-  const runs = fc.array(anyRun, { minLength: 1, maxLength: 25 });
-  const requests = fc.array(anyRequest, { minLength: 6, maxLength: 6 });
-  await fc.assert(
-    fc.asyncProperty(runs, requests, async (drawn, some) => {
-      const tenantId = newId();
-      const made = drawn.map((run) => ({ stored: run.stored, end: makeRun(tenantId, run) }));
-      await store(made);
-      const ends = made.map(({ end }) => end);
-      for (const { edges, filter, groupBy, figures } of some) {
-        const [from, to] = edges.map((edge) => new Date(first + edge * minuteMs)) as [Date, Date];
-        await expectSums(tenantId, ends, {
-          ...{ period: { from, to }, filter: { ...noFilter, ...filter }, groupBy, timezone: 'UTC' },
-          ...(figures !== undefined && { figures }),
-        });
-      }
-    }),
-    { numRuns: 40 },
-  );
+describeStores('sums by group', (engine) => {
+  beforeAll(async () => {
+    fixture = await startIngest(engine);
+    usage = fixture.stores.usage;
+  });
+  afterAll(() => fixture.stop());
+
+  it('counts a run in the row of each of its groups, and once in totals', async () => {
+    const runs = fc.array(anyRun, { minLength: 1, maxLength: 25 });
+    const requests = fc.array(anyRequest, { minLength: 6, maxLength: 6 });
+    await fc.assert(
+      fc.asyncProperty(runs, requests, async (drawn, some) => {
+        const tenantId = newId();
+        const made = drawn.map((run) => ({ stored: run.stored, end: makeRun(tenantId, run) }));
+        await store(made);
+        const ends = made.map(({ end }) => end);
+        for (const { edges, filter, groupBy, figures } of some) {
+          const [from, to] = edges.map((edge) => new Date(first + edge * minuteMs)) as [Date, Date];
+          await expectSums(tenantId, ends, {
+            ...{ period: { from, to }, filter: { ...noFilter, ...filter }, groupBy, timezone: 'UTC' },
+            ...(figures !== undefined && { figures }),
+          });
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
 });

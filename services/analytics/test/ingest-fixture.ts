@@ -5,10 +5,10 @@ import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { foldRuns } from '../src/rollups/rollup-job.ts';
 import { UsageConsumer } from '../src/ingest/usage-consumer.ts';
-import { pgStores } from '../src/pg-store.ts';
 import type { Stores } from '../src/stores.ts';
 import { Partitions } from '../src/traces/partitions-job.ts';
 import type { UsageFilter } from '../src/usage/summary.ts';
+import { postgres, type Engine } from './describe-stores.ts';
 
 /** A summary of all runs of a tenant. */
 export const noFilter: UsageFilter = {
@@ -36,12 +36,12 @@ export interface IngestFixture {
   stop(): Promise<void>;
 }
 
-export async function startIngest(): Promise<IngestFixture> {
+export async function startIngest(engine: Engine = postgres): Promise<IngestFixture> {
   const log = createLogger('test', 'silent');
   const database = await createTestDatabase('analytics');
   const writing = createPool({ url: database.url, role: 'analytics_system', max: 4, log });
   const reading = createPool({ url: database.url, role: 'analytics_app', max: 4, log });
-  const stores = pgStores(
+  const stores = engine.open(
     {
       ...{ system: writing, owners: writing },
       ...{ app: reading, summaries: reading, exports: reading },

@@ -2,12 +2,9 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { inLanes, timezoneNames } from '@gatehouse/test/timezones';
 import { AnalyticsHarness, endOf, startOf } from './analytics-harness.ts';
+import { describeStores } from './describe-stores.ts';
 
 let analytics: AnalyticsHarness;
-beforeAll(async () => {
-  analytics = await AnalyticsHarness.start();
-});
-afterAll(() => analytics.stop());
 
 /** The time zones that are refused; the others work. */
 async function refusedOf(timezones: readonly string[]): Promise<string[]> {
@@ -35,11 +32,18 @@ async function refusedOf(timezones: readonly string[]): Promise<string[]> {
   return refused;
 }
 
-it('a time zone is either refused with a 400 or works in every summary', async () => {
-  const refused = (await Promise.all(inLanes(timezoneNames).map(refusedOf))).flat();
-  expect(refused).toEqual(
-    expect.arrayContaining(['US/Pacific-New', 'FOO+5', 'localtime', 'posix/Europe/Berlin']),
-  );
-  for (const name of ['Europe/Berlin', 'europe/berlin', 'Asia/Calcutta', 'Etc/GMT+5', 'UTC'])
-    expect(refused).not.toContain(name);
+describeStores('time zones', (engine) => {
+  beforeAll(async () => {
+    analytics = await AnalyticsHarness.start(undefined, engine);
+  });
+  afterAll(() => analytics.stop());
+
+  it('a time zone is either refused with a 400 or works in every summary', async () => {
+    const refused = (await Promise.all(inLanes(timezoneNames).map(refusedOf))).flat();
+    expect(refused).toEqual(
+      expect.arrayContaining(['US/Pacific-New', 'FOO+5', 'localtime', 'posix/Europe/Berlin']),
+    );
+    for (const name of ['Europe/Berlin', 'europe/berlin', 'Asia/Calcutta', 'Etc/GMT+5', 'UTC'])
+      expect(refused).not.toContain(name);
+  });
 });
