@@ -61,7 +61,9 @@ function guardrailsFor(action: GuardrailDefinition['action']): RunGuardrails {
       outside: [],
     },
     onFinding: () => undefined,
+    failing: [],
     onFailure: () => undefined,
+    onFailing: () => undefined,
   });
 }
 

@@ -54,17 +54,25 @@ it('a blocked request is refused, with the findings of its guardrails', async ()
   );
 });
 
-/** A check that can't be applied. */
+/** Checks that can't be applied: one that can't be asked, and one that can't be compiled. */
+const uncompiled = {
+  type: 'patterns' as const,
+  ...{ patterns: [{ name: 'A', regex: '(', case_sensitive: true }], words: [] },
+};
 const webhook = {
   type: 'webhook' as const,
   url: 'https://guard.example.com',
   ...{ auth: { type: 'none' as const }, params: {} },
 };
 
-it.each(['closed', 'open'] as const)(
-  'a check that cannot be applied raises an event, once a minute and guardrail: %s',
-  async (onError) => {
-    const principal = guardedUser(harness, { check: webhook, on_error: onError });
+const unapplied = [webhook, uncompiled].flatMap((check) =>
+  (['closed', 'open'] as const).map((onError) => ({ check, onError })),
+);
+
+it.each(unapplied)(
+  'a check that cannot be applied raises an event, once a minute and guardrail: $check.type, $onError',
+  async ({ check, onError }) => {
+    const principal = guardedUser(harness, { check, on_error: onError });
     provider.answer(whole(chatAnswer), whole(chatAnswer));
     const status = onError === 'open' ? 200 : 503;
     for (let sent = 0; sent < 2; sent += 1)
@@ -72,7 +80,7 @@ it.each(['closed', 'open'] as const)(
     await harness.flushAlerts();
     await eventually(() =>
       expect(harness.alertsOf(principal.tenantId, 'guardrail.failing')).toMatchObject([
-        { data: { guardrail: 'webhook', on_error: onError } },
+        { data: { guardrail: check.type, on_error: onError } },
       ]),
     );
   },
@@ -87,7 +95,7 @@ async function blockedTexts(): Promise<number> {
 }
 
 it('nothing is counted for a request over a limit, and a check that cannot be applied is no reason either', async () => {
-  for (const fields of [{}, { check: webhook }]) {
+  for (const fields of [{}, { check: webhook }, { check: uncompiled }]) {
     const principal = guardedUser(harness, fields);
     const { guardrails = [] } = harness.settings.get(principal.tenantId) ?? {};
     harness.settings.set(principal.tenantId, { guardrails, limited: [Resource.TOKENS] });
@@ -100,7 +108,8 @@ it('nothing is counted for a request over a limit, and a check that cannot be ap
     ]);
     expect(await blockedTexts()).toBe(before);
     await harness.flushAlerts();
-    expect(harness.alertsOf(principal.tenantId, 'guardrail.blocked')).toEqual([]);
+    for (const type of ['guardrail.blocked', 'guardrail.failing'] as const)
+      expect(harness.alertsOf(principal.tenantId, type)).toEqual([]);
     await eventually(() => expect(refusedEntries(harness, principal.tenantId)).toHaveLength(1));
     const [entry] = refusedEntries(harness, principal.tenantId);
     expect(entry).toMatchObject({ code: 'rate_limit_exceeded', details: [{}] });

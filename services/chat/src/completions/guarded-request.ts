@@ -3,7 +3,7 @@ import { cooperativeFor, runSteps } from '@gatehouse/kit/cooperative-steps';
 import type { TenantShare } from '@gatehouse/kit/body-budget';
 import { runFactsOf, type Target } from '../catalogue/target.ts';
 import { isUnavailable, type GuardrailIndex } from '../policies/guardrail.ts';
-import { RunGuardrails } from '../guardrails/run-guardrails.ts';
+import type { RunGuardrails } from '../guardrails/run-guardrails.ts';
 import type { Guardrails } from '../guardrails/guardrails.ts';
 import type { Actor } from '../shared/actor.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
@@ -76,8 +76,9 @@ async function guarded(
   try {
     whole = await passed(text, false);
   } catch (error) {
-    if (isUnavailable(error)) return { guardrails: RunGuardrails.unavailable(error), text, sent };
-    throw error;
+    if (!isUnavailable(error)) throw error;
+    guardrails.becomeUnavailable(error);
+    return { guardrails, text, sent };
   }
   if (whole !== text) share.grow(whole.length);
   return {

@@ -18,7 +18,7 @@ import {
 } from '../policies/guardrail.ts';
 import type { OutsideChecks } from './outside/outside-checks.ts';
 import type { OutsideGuardrail } from './outside/outside-guardrails.ts';
-import { RunGuardrails, type Finding } from './run-guardrails.ts';
+import { RunGuardrails, type Finding, type RunGuardrailsOptions } from './run-guardrails.ts';
 import { kindChecks, type CheckedGuardrail, type CheckFailure, type KindChecks } from './text-checks.ts';
 
 /** A run whose guardrails are looked up. */
@@ -31,6 +31,12 @@ export interface GuardedRun {
   isOlder?: boolean;
 }
 
+/** A run with the guardrails that have failed so far. */
+interface AskedRun extends Pick<RunGuardrailsOptions, 'onFailure' | 'onFailing'> {
+  run: GuardedRun;
+  failing: Guardrail[];
+}
+
 export interface GuardrailsOptions {
   registry: Registry;
   log: Logger;
@@ -39,7 +45,7 @@ export interface GuardrailsOptions {
   keyRing: KeyRing;
   /** A guardrail has blocked a text of a run. */
   onBlocked: (run: GuardedRun, finding: Finding) => void;
-  /** The check of a guardrail can't be made, or failed. */
+  /** The check of a guardrail can't be made, or failed, for a run that its limits admit. */
   onFailing: (run: GuardedRun, guardrail: Guardrail) => void;
 }
 
@@ -70,22 +76,26 @@ export class Guardrails {
     run: GuardedRun,
     signal: AbortSignal,
   ): Promise<RunGuardrails | null> {
+    const failing: Guardrail[] = [];
+    const onFailing = (guardrail: Guardrail): void => this.#options.onFailing(run, guardrail);
+    const onFailure = (failure: CheckFailure): void => this.#log(failure);
     try {
-      return await this.#matching(index, run, signal);
+      return await this.#matching(index, { run, failing, onFailing, onFailure }, signal);
     } catch (error) {
-      if (isUnavailable(error)) return RunGuardrails.unavailable(error);
+      if (isUnavailable(error)) return RunGuardrails.unavailable(error, { failing, onFailing });
       throw error;
     }
   }
 
   async #matching(
     index: GuardrailIndex,
-    run: GuardedRun,
+    lookup: AskedRun,
     signal: AbortSignal,
   ): Promise<RunGuardrails | null> {
+    const { run, ...failures } = lookup;
     const guardrails = index.matching(run.selected, run.models);
     if (guardrails.length === 0) return null;
-    const made = await Promise.all(guardrails.map((each) => this.#made(each, run, signal)));
+    const made = await Promise.all(guardrails.map((each) => this.#made(each, lookup, signal)));
     const known = made.filter((each) => each !== null);
     const outside = known.filter(isOutside);
     const compiled = known.filter((each): each is CheckedGuardrail => !isOutside(each));
@@ -99,7 +109,7 @@ export class Guardrails {
     return new RunGuardrails({
       ...{ guardrails, applied: new Set(known.map(({ guardrail }) => guardrail)), checks, outside },
       isOlder: run.isOlder === true,
-      onFailure: (failure) => this.#fail(run, failure),
+      ...failures,
       onFinding: (finding) => this.#count(run, finding),
     });
   }
@@ -107,14 +117,15 @@ export class Guardrails {
   /** Null for an open one without a check. */
   async #made(
     guardrail: Guardrail,
-    run: GuardedRun,
+    { run, failing, onFailure }: AskedRun,
     signal: AbortSignal,
   ): Promise<CheckedGuardrail | OutsideGuardrail | null> {
     try {
       return await this.checkOf(run.tenantId, guardrail, signal);
     } catch (cause) {
       signal.throwIfAborted();
-      this.#fail(run, { guardrail, cause });
+      failing.push(guardrail);
+      onFailure({ guardrail, cause });
       if (guardrail.onError === 'open') return null;
       throw guardrailUnavailable(guardrail);
     }
@@ -159,9 +170,8 @@ export class Guardrails {
   }
 
   /** Logs a failure once a minute and guardrail, without the message of its error: it may have a part of a text. */
-  #fail(run: GuardedRun, { guardrail, cause }: CheckFailure): void {
+  #log({ guardrail, cause }: CheckFailure): void {
     const { id, name } = guardrail;
-    this.#options.onFailing(run, guardrail);
     if (!this.#logged.passes(id)) return;
     const { name: error, stack = '' } = cause instanceof Error ? cause : new Error();
     const frames = stack.split('\n').filter((line) => /^ +at /.test(line));

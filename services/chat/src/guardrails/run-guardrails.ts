@@ -1,11 +1,11 @@
 import { TextView, type Grow, type ViewChange } from '@gatehouse/dialects/text-view/text-view';
 import type { UnreadablePlace } from '@gatehouse/dialects/text-view/source-text';
 import type { TextRules } from '@gatehouse/dialects/text-view/text-rules';
-import { changed, type TextChange } from '@gatehouse/dialects/text-view/text-source';
+import { changed } from '@gatehouse/dialects/text-view/text-source';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { AppError } from '@gatehouse/kit/errors';
-import { mostChanges, viewBytes } from '../bounds.ts';
+import { mostChanges } from '../bounds.ts';
 import type { GuardrailOutcome } from '@gatehouse/contract/guardrail-results';
 import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
 import type { GuardrailResult } from '../runs/run.ts';
@@ -13,7 +13,9 @@ import { guardrailUnavailable, type Guardrail } from '../policies/guardrail.ts';
 import { OutsideGuardrails, type OutsideGuardrail, type OutsideNote } from './outside/outside-guardrails.ts';
 import type { CheckFailure, CheckMatch, KindChecks } from './text-checks.ts';
 import type { AnswerChecks } from './guarded-stream.ts';
+import { outcomeRanks, outcomes } from './outcomes.ts';
 import { asOlder, verdictOf, type JudgedText, type TextVerdict } from './text-verdict.ts';
+import { bounded, changesWithin } from './view-bounds.ts';
 
 /** The header with the name of the guardrail behind a refusal. */
 export const guardrailHeader = 'x-gateway-guardrail';
@@ -50,21 +52,14 @@ export interface RunGuardrailsOptions {
   outside: readonly OutsideGuardrail[];
   /** Whether the texts of its request are of earlier ones. */
   isOlder?: boolean;
+  /** Those with a check that failed before there was anything to check. */
+  failing: readonly Guardrail[];
+  /** A finding of an admitted run. */
   onFinding: (finding: Finding) => void;
   onFailure: (failure: CheckFailure) => void;
+  /** A check has failed for an admitted run. */
+  onFailing: (guardrail: Guardrail) => void;
 }
-
-/** A higher outcome of one text replaces that of others. */
-const outcomeRanks: Readonly<Record<GuardrailOutcome, number>> = {
-  ...{ passed: 0, flagged: 1, masked: 1, substituted: 1, error: 2, blocked: 3 },
-};
-
-const outcomes = {
-  flag: 'flagged',
-  mask: 'masked',
-  substitute: 'substituted',
-  block: 'blocked',
-} as const satisfies Record<Guardrail['action'], GuardrailOutcome>;
 
 const [toolsBegin, toolsEnd] = [Buffer.from('{"tools":['), Buffer.from(']}')];
 
@@ -92,7 +87,7 @@ export const blockedResult = (guardrail: Guardrail): string =>
 
 const nothing: RunGuardrailsOptions = {
   ...{ guardrails: [], applied: new Set(), outside: [], checks: new Map() },
-  ...{ onFinding: () => undefined, onFailure: () => undefined },
+  ...{ failing: [], onFinding: () => undefined, onFailure: () => undefined, onFailing: () => undefined },
 };
 
 /** The guardrails of one run, with what they have found so far. */
@@ -102,16 +97,18 @@ export class RunGuardrails {
   /** Whether a guardrail has ended a choice of the answer. */
   isAnswerBlocked = false;
   #refusal: AppError | null = null;
-  /** Findings not reported yet; null once the run is admitted. */
-  #unreported: Finding[] | null = [];
+  /** Reports of findings and failures; null once the run is admitted. */
+  #unreported: (() => void)[] | null = [];
   /** Those asking outside once there is a run; null without any. */
   readonly outside: OutsideGuardrails | null;
 
   constructor(options: RunGuardrailsOptions) {
     this.#options = options;
-    const { outside: guardrails, onFailure } = options;
+    const { outside: guardrails, failing, onFailing } = options;
+    this.#unreported?.push(() => failing.forEach(onFailing));
     const onNote = (note: OutsideNote): void => this.#noteOutside(note);
-    const onOutsideFailure = (guardrail: Guardrail, cause: unknown): void => onFailure({ guardrail, cause });
+    const onOutsideFailure = (guardrail: Guardrail, cause: unknown): void =>
+      this.#noteFailure({ guardrail, cause });
     this.outside =
       guardrails.length === 0
         ? null
@@ -119,10 +116,18 @@ export class RunGuardrails {
   }
 
   /** Refuses a run: its guardrails can't be applied. */
-  static unavailable(refusal: AppError): RunGuardrails {
-    const guardrails = new RunGuardrails(nothing);
-    guardrails.#refusal = refusal;
+  static unavailable(
+    refusal: AppError,
+    failures: Pick<RunGuardrailsOptions, 'failing' | 'onFailing'>,
+  ): RunGuardrails {
+    const guardrails = new RunGuardrails({ ...nothing, ...failures });
+    guardrails.becomeUnavailable(refusal);
     return guardrails;
+  }
+
+  /** The same once texts have been checked. */
+  becomeUnavailable(refusal: AppError): void {
+    this.#refusal ??= refusal;
   }
 
   /** Whether the texts of its request are of earlier ones: a match is replaced in place of a refusal. */
@@ -152,7 +157,7 @@ export class RunGuardrails {
 
   /** The limits have room for the run: reports what was found. Throws the refusal, if there is one. */
   admit(): void {
-    for (const finding of this.#unreported ?? []) this.#options.onFinding(finding);
+    for (const report of this.#unreported ?? []) report();
     this.#unreported = null;
     this.assertPassed();
   }
@@ -326,15 +331,24 @@ export class RunGuardrails {
     const result = this.#resultOf(guardrail, on);
     if (outcomeRanks[outcome] <= outcomeRanks[result.outcome]) return;
     result.outcome = outcome;
-    const finding = { guardrail, on, outcome };
-    if (this.#unreported === null) this.#options.onFinding(finding);
-    else this.#unreported.push(finding);
+    this.#report(() => this.#options.onFinding({ guardrail, on, outcome }));
+  }
+
+  #noteFailure(failure: CheckFailure): void {
+    this.#options.onFailure(failure);
+    this.#report(() => this.#options.onFailing(failure.guardrail));
+  }
+
+  /** Reports once the limits have room for the run. */
+  #report(report: () => void): void {
+    if (this.#unreported === null) report();
+    else this.#unreported.push(report);
   }
 
   /** Throws `guardrail_unavailable` for a closed guardrail. */
   #fail(failure: CheckFailure, on: GuardedText): void {
     const { guardrail } = failure;
-    this.#options.onFailure(failure);
+    this.#noteFailure(failure);
     if (guardrail.onError === 'closed') throw guardrailUnavailable(guardrail);
     this.#noteOutcome(guardrail, on, 'error');
   }
@@ -368,23 +382,6 @@ export class RunGuardrails {
       headers: { [guardrailHeader]: guardrail.name },
     });
   }
-}
-
-/** Counts the memory of a view. */
-function bounded(grow: Grow = () => undefined): Grow {
-  let left = viewBytes;
-  return (bytes) => {
-    left -= bytes;
-    if (left < 0) throw new AppError('payload_too_large', 'Guardrails cannot check so many values.');
-    grow(bytes);
-  };
-}
-
-/** Changes of a text; beyond `most`, all of it is replaced by the first one, so nothing is left of the matches. */
-function changesWithin(most: number, text: string, changes: readonly TextChange[]): readonly TextChange[] {
-  const [first] = changes;
-  if (first === undefined || changes.length <= most) return changes;
-  return [{ from: 0, until: text.length, text: first.text }];
 }
 
 function messageOf({ message }: Guardrail): string {
