@@ -16,62 +16,74 @@ export function serverNames(refs: readonly string[]): string[] {
   return [...new Set(refs.map((ref) => ref.split('/', 1)[0] ?? ''))];
 }
 
-/** Whether an agent names a tool, as `server` or as `server/tool`. */
-function isNamed(refs: readonly string[], server: string, tool: string): boolean {
-  return refs.includes(server) || refs.includes(`${server}/${tool}`);
+/** Tools chosen by references: `server` or `server/tool`. */
+export interface ToolChoice {
+  refs: ReadonlySet<string>;
+  /** Names of the servers in `refs`. */
+  servers: ReadonlySet<string>;
+  /** References to left out tools: `server/tool`. */
+  deny: ReadonlySet<string>;
 }
 
-/** Whether an agent with these references may use a tool. `connectTool` needs only a reference to its server. */
+export function toolChoice(refs: readonly string[], deny: readonly string[] = []): ToolChoice {
+  return { refs: new Set(refs), servers: new Set(serverNames(refs)), deny: new Set(deny) };
+}
+
+/** Whether one of some choices has a tool. `connectTool` needs only a reference to its server. */
 export function isOffered(
-  refs: readonly string[],
+  choices: readonly ToolChoice[],
   server: Pick<McpServer, 'name'>,
   tool: OfferedTool,
 ): boolean {
-  if (tool === connectTool) return serverNames(refs).includes(server.name);
-  return isNamed(refs, server.name, tool.name);
+  const ref = `${server.name}/${tool.name}`;
+  return choices.some(
+    ({ refs, servers, deny }) =>
+      (tool === connectTool ? servers.has(server.name) : refs.has(server.name) || refs.has(ref)) &&
+      !deny.has(ref),
+  );
 }
 
-/** Bounds of the tools of an agent or a toolset; further ones are left out. */
+/** Bounds of the tools of an agent or of toolsets; further ones are left out. */
 interface ToolBounds {
-  /** References to left out tools: `server/tool`. */
-  deny: readonly string[];
   maxTools: number;
   maxBytes: number;
 }
 
-const agentBounds: ToolBounds = { deny: [], maxTools: maxOfferedTools, maxBytes: maxOfferedBytes };
+const agentBounds: ToolBounds = { maxTools: maxOfferedTools, maxBytes: maxOfferedBytes };
 
 /**
- * The tools named by references, in a stable order, for hits in the prompt caches of providers: servers as they are
- * added, tools by name. Keeps only the named parts of the lists.
+ * The tools in some choices, in a stable order, for hits in the prompt caches of providers: servers as they are
+ * added, tools by name. Keeps only the chosen parts of the lists.
  */
 export class AgentTools {
-  readonly #refs: readonly string[];
+  readonly #choices: readonly ToolChoice[];
   readonly #bounds: ToolBounds;
   readonly #tools: Omit<AgentTool, 'name'>[] = [];
   #bytes = 0;
-  #isFull = false;
+  #leftOut = 0;
 
-  constructor(refs: readonly string[], bounds: ToolBounds = agentBounds) {
-    this.#refs = refs;
+  constructor(choices: readonly ToolChoice[], bounds: ToolBounds = agentBounds) {
+    this.#choices = choices;
     this.#bounds = bounds;
   }
 
-  /** Whether no further tool would be taken. */
-  get isFull(): boolean {
-    return this.#isFull;
+  /** Chosen tools beyond the bounds: the first one ends the list. */
+  get leftOut(): number {
+    return this.#leftOut;
   }
 
   add(server: AgentTool['server'], tools: readonly OfferedTool[]): void {
     const { id, name, timeoutMs } = server;
-    const { deny, maxTools, maxBytes } = this.#bounds;
-    const named = tools
-      .filter((tool) => isOffered(this.#refs, server, tool) && !deny.includes(`${name}/${tool.name}`))
+    const { maxTools, maxBytes } = this.#bounds;
+    const chosen = tools
+      .filter((tool) => isOffered(this.#choices, server, tool))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    for (const tool of named) {
+    for (const [index, tool] of chosen.entries()) {
       this.#bytes += bytesOf(tool);
-      this.#isFull ||= this.#bytes > maxBytes || this.#tools.length === maxTools;
-      if (this.#isFull) return;
+      if (this.#leftOut > 0 || this.#bytes > maxBytes || this.#tools.length === maxTools) {
+        this.#leftOut += chosen.length - index;
+        return;
+      }
       this.#tools.push({ server: { id, name, timeoutMs }, tool });
     }
   }
