@@ -1,11 +1,14 @@
 import { AgentStore } from '../agents/agent-store.ts';
 import type { Ground } from '../ground.ts';
-import type { ServerSources } from '../tools/seen-servers.ts';
+import type { CallSources } from '../tools/call-tool-rpc.ts';
+import { callToolsetTool } from './call-toolset-tool-rpc.ts';
+import { listToolsetTools } from './list-toolset-tools-rpc.ts';
 import { toolsetHandlers } from './toolset-handlers.ts';
 import { ToolsetStore } from './toolset-store.ts';
 
 /** Toolsets, and what each caller gets of them. */
-export function createToolsets({ app, changes, sources }: Ground & { sources: ServerSources }) {
+export function createToolsets({ app, rpc, changes, sources }: Ground & { sources: CallSources }) {
+  const forCalls = { toolsets: new ToolsetStore(rpc), agents: new AgentStore(rpc), sources };
   return {
     handlers: toolsetHandlers({
       toolsets: new ToolsetStore(app),
@@ -13,5 +16,6 @@ export function createToolsets({ app, changes, sources }: Ground & { sources: Se
       sources,
       changes,
     }),
+    rpcs: { listToolsetTools: listToolsetTools(forCalls), callToolsetTool: callToolsetTool(forCalls) },
   };
 }

@@ -133,6 +133,59 @@ export interface ListToolsResponse {
   missing: string[];
 }
 
+export interface ListToolsetToolsRequest {
+  /** Its name; absent for all toolsets of the principal, with a prefix before each name. */
+  toolset?:
+    | string
+    | undefined;
+  /** The name of the last tool of the page before; empty for the first page. */
+  after: string;
+  limit: number;
+  /** In place of a page: the tool with this name, if there is one. */
+  name?: string | undefined;
+}
+
+export interface ListToolsetToolsResponse {
+  tools: ToolsetTool[];
+  hasMore: boolean;
+  /** Tools beyond the bounds of a toolset, which are on no page. */
+  leftOut: number;
+  /** The toolset's own; empty for several. */
+  description: string;
+}
+
+export interface ToolsetTool {
+  /** As programs get it, like that of a Tool; in a toolset without prefixes as its server has it. */
+  name: string;
+  description: string;
+  /** JSON Schema of the arguments. */
+  schemaJson: string;
+  /** Name the tool in CallToolsetTool. */
+  serverId: string;
+  tool: string;
+  serverName: string;
+  /** How long a call may take. */
+  timeoutMs: number;
+  /** Hints of the server: a call changes nothing, or nothing more when repeated. */
+  readOnly: boolean;
+  idempotent: boolean;
+}
+
+export interface CallToolsetToolRequest {
+  /** As in ListToolsetTools. */
+  toolset?: string | undefined;
+  serverId: string;
+  tool: string;
+  /** A JSON object. */
+  argumentsJson: string;
+}
+
+export interface CallToolsetToolResponse {
+  /** As in CallToolResponse. */
+  content: string;
+  outcome: string;
+}
+
 export interface Tool {
   /** As models get it: 1 to 64 of a-z, A-Z, 0-9, "_" and "-", unique in the list. */
   name: string;
@@ -1094,6 +1147,444 @@ export const ListToolsResponse: MessageFns<ListToolsResponse> = {
   },
 };
 
+function createBaseListToolsetToolsRequest(): ListToolsetToolsRequest {
+  return { toolset: undefined, after: "", limit: 0, name: undefined };
+}
+
+export const ListToolsetToolsRequest: MessageFns<ListToolsetToolsRequest> = {
+  encode(message: ListToolsetToolsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.toolset !== undefined) {
+      writer.uint32(10).string(message.toolset);
+    }
+    if (message.after !== "") {
+      writer.uint32(18).string(message.after);
+    }
+    if (message.limit !== 0) {
+      writer.uint32(24).int32(message.limit);
+    }
+    if (message.name !== undefined) {
+      writer.uint32(34).string(message.name);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListToolsetToolsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListToolsetToolsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.toolset = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.after = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.limit = reader.int32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListToolsetToolsResponse(): ListToolsetToolsResponse {
+  return { tools: [], hasMore: false, leftOut: 0, description: "" };
+}
+
+export const ListToolsetToolsResponse: MessageFns<ListToolsetToolsResponse> = {
+  encode(message: ListToolsetToolsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.tools) {
+      ToolsetTool.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.hasMore !== false) {
+      writer.uint32(16).bool(message.hasMore);
+    }
+    if (message.leftOut !== 0) {
+      writer.uint32(24).int32(message.leftOut);
+    }
+    if (message.description !== "") {
+      writer.uint32(34).string(message.description);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListToolsetToolsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListToolsetToolsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.tools.push(ToolsetTool.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.hasMore = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.leftOut = reader.int32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.description = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseToolsetTool(): ToolsetTool {
+  return {
+    name: "",
+    description: "",
+    schemaJson: "",
+    serverId: "",
+    tool: "",
+    serverName: "",
+    timeoutMs: 0,
+    readOnly: false,
+    idempotent: false,
+  };
+}
+
+export const ToolsetTool: MessageFns<ToolsetTool> = {
+  encode(message: ToolsetTool, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.description !== "") {
+      writer.uint32(18).string(message.description);
+    }
+    if (message.schemaJson !== "") {
+      writer.uint32(26).string(message.schemaJson);
+    }
+    if (message.serverId !== "") {
+      writer.uint32(34).string(message.serverId);
+    }
+    if (message.tool !== "") {
+      writer.uint32(42).string(message.tool);
+    }
+    if (message.serverName !== "") {
+      writer.uint32(50).string(message.serverName);
+    }
+    if (message.timeoutMs !== 0) {
+      writer.uint32(56).int32(message.timeoutMs);
+    }
+    if (message.readOnly !== false) {
+      writer.uint32(64).bool(message.readOnly);
+    }
+    if (message.idempotent !== false) {
+      writer.uint32(72).bool(message.idempotent);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ToolsetTool {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseToolsetTool();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.description = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.schemaJson = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.serverId = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.tool = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.serverName = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.timeoutMs = reader.int32();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.readOnly = reader.bool();
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.idempotent = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCallToolsetToolRequest(): CallToolsetToolRequest {
+  return { toolset: undefined, serverId: "", tool: "", argumentsJson: "" };
+}
+
+export const CallToolsetToolRequest: MessageFns<CallToolsetToolRequest> = {
+  encode(message: CallToolsetToolRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.toolset !== undefined) {
+      writer.uint32(10).string(message.toolset);
+    }
+    if (message.serverId !== "") {
+      writer.uint32(18).string(message.serverId);
+    }
+    if (message.tool !== "") {
+      writer.uint32(26).string(message.tool);
+    }
+    if (message.argumentsJson !== "") {
+      writer.uint32(34).string(message.argumentsJson);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CallToolsetToolRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCallToolsetToolRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.toolset = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.serverId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.tool = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.argumentsJson = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCallToolsetToolResponse(): CallToolsetToolResponse {
+  return { content: "", outcome: "" };
+}
+
+export const CallToolsetToolResponse: MessageFns<CallToolsetToolResponse> = {
+  encode(message: CallToolsetToolResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.content !== "") {
+      writer.uint32(10).string(message.content);
+    }
+    if (message.outcome !== "") {
+      writer.uint32(18).string(message.outcome);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CallToolsetToolResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCallToolsetToolResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.content = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.outcome = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseTool(): Tool {
   return {
     name: "",
@@ -1430,6 +1921,36 @@ export const AgentServiceService = {
     responseDeserialize: (value: Buffer): CallToolResponse => CallToolResponse.decode(value),
   },
   /**
+   * Returns a page of the tools of MCP servers in toolsets, in the order of their names: as many as are asked for, or
+   * fewer where their definitions reach 1 MiB. Callers: chat. NOT_FOUND if the principal may not use the toolset.
+   */
+  listToolsetTools: {
+    path: "/gatehouse.agent.v1.AgentService/ListToolsetTools" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListToolsetToolsRequest): Buffer =>
+      Buffer.from(ListToolsetToolsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListToolsetToolsRequest => ListToolsetToolsRequest.decode(value),
+    responseSerialize: (value: ListToolsetToolsResponse): Buffer =>
+      Buffer.from(ListToolsetToolsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListToolsetToolsResponse => ListToolsetToolsResponse.decode(value),
+  },
+  /**
+   * Calls one of these tools for the principal, as CallTool does. Callers: chat. NOT_FOUND if the toolset has no such
+   * tool.
+   */
+  callToolsetTool: {
+    path: "/gatehouse.agent.v1.AgentService/CallToolsetTool" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CallToolsetToolRequest): Buffer =>
+      Buffer.from(CallToolsetToolRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CallToolsetToolRequest => CallToolsetToolRequest.decode(value),
+    responseSerialize: (value: CallToolsetToolResponse): Buffer =>
+      Buffer.from(CallToolsetToolResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CallToolsetToolResponse => CallToolsetToolResponse.decode(value),
+  },
+  /**
    * Returns the names of agents of a tenant, also of disabled and private ones, for lists that show them beside the ids,
    * or search by them. Leaves out unknown agents, and those of other tenants. At most 200 ids or keys a call.
    * Callers: analytics, tenant.
@@ -1462,6 +1983,16 @@ export interface AgentServiceServer extends UntypedServiceImplementation {
    * are part of the response, for the model. Callers: chat. NOT_FOUND if the agent may not use such a tool.
    */
   callTool: handleUnaryCall<CallToolRequest, CallToolResponse>;
+  /**
+   * Returns a page of the tools of MCP servers in toolsets, in the order of their names: as many as are asked for, or
+   * fewer where their definitions reach 1 MiB. Callers: chat. NOT_FOUND if the principal may not use the toolset.
+   */
+  listToolsetTools: handleUnaryCall<ListToolsetToolsRequest, ListToolsetToolsResponse>;
+  /**
+   * Calls one of these tools for the principal, as CallTool does. Callers: chat. NOT_FOUND if the toolset has no such
+   * tool.
+   */
+  callToolsetTool: handleUnaryCall<CallToolsetToolRequest, CallToolsetToolResponse>;
   /**
    * Returns the names of agents of a tenant, also of disabled and private ones, for lists that show them beside the ids,
    * or search by them. Leaves out unknown agents, and those of other tenants. At most 200 ids or keys a call.
@@ -1540,6 +2071,44 @@ export interface AgentServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: CallToolResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Returns a page of the tools of MCP servers in toolsets, in the order of their names: as many as are asked for, or
+   * fewer where their definitions reach 1 MiB. Callers: chat. NOT_FOUND if the principal may not use the toolset.
+   */
+  listToolsetTools(
+    request: ListToolsetToolsRequest,
+    callback: (error: ServiceError | null, response: ListToolsetToolsResponse) => void,
+  ): ClientUnaryCall;
+  listToolsetTools(
+    request: ListToolsetToolsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListToolsetToolsResponse) => void,
+  ): ClientUnaryCall;
+  listToolsetTools(
+    request: ListToolsetToolsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListToolsetToolsResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Calls one of these tools for the principal, as CallTool does. Callers: chat. NOT_FOUND if the toolset has no such
+   * tool.
+   */
+  callToolsetTool(
+    request: CallToolsetToolRequest,
+    callback: (error: ServiceError | null, response: CallToolsetToolResponse) => void,
+  ): ClientUnaryCall;
+  callToolsetTool(
+    request: CallToolsetToolRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: CallToolsetToolResponse) => void,
+  ): ClientUnaryCall;
+  callToolsetTool(
+    request: CallToolsetToolRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: CallToolsetToolResponse) => void,
   ): ClientUnaryCall;
   /**
    * Returns the names of agents of a tenant, also of disabled and private ones, for lists that show them beside the ids,
