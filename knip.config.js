@@ -69,7 +69,7 @@ export default {
         'releases/keep.ts',
         'hostile/attacker.ts',
         'statements/audit.ts',
-        'bench/{run,pass-through,provider,dialects,streams,api-provider,analytics,graph,retrieval,recall,chatty-recall,search,vectors,webhooks,channels,tools,transfers,pages,neighbours,soak,growth,tenants,policies}.ts',
+        'bench/{run,pass-through,provider,dialects,streams,api-provider,analytics,graph,retrieval,recall,chatty-recall,search,vectors,webhooks,channels,tools,transfers,pages,neighbours,soak,growth,tenants,policies,guardrails}.ts',
         'outside/**/*.ts',
         '{chart,cluster,outside/pgvector}/jest.config.js',
       ],
