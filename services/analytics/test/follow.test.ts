@@ -6,6 +6,7 @@ import { decodeCursor, encodeCursor, type Position } from '../src/traces/trace-c
 import type { UsageConsumer } from '../src/ingest/usage-consumer.ts';
 import { TracePgStore } from '../src/traces/trace-pg-store.ts';
 import type { TraceStore } from '../src/traces/trace-store.ts';
+import { describeStores, postgres, type Engine } from './describe-stores.ts';
 import { makeEnd, makeStart, received } from './event-fixture.ts';
 import { startIngest, type IngestFixture } from './ingest-fixture.ts';
 
@@ -19,48 +20,54 @@ const noFilter = {
   spans: false,
 };
 
-describe('following traces', () => {
-  let fixture: IngestFixture;
-  let ingest: UsageConsumer;
-  let traces: TraceStore;
+let fixture: IngestFixture;
+let ingest: UsageConsumer;
+let traces: TraceStore;
+function openWith(engine: Engine): void {
   beforeAll(async () => {
-    fixture = await startIngest();
+    fixture = await startIngest(engine);
     ({ ingest } = fixture);
     traces = fixture.stores.traces;
   });
   afterAll(() => fixture.stop());
+}
 
-  /** All changes after a position, page by page, as `id status`, and where it ends. */
-  async function readAll(
-    tenant: string,
-    from: Position | Date,
-    limit: number,
-  ): Promise<{ seen: string[]; position: Position }> {
-    const seen: string[] = [];
-    let at: Position | Date = from;
-    for (;;) {
-      const page = await traces.changes(tenant, () => at, { ...noFilter, limit });
-      expect(page.rows.length).toBeLessThanOrEqual(limit);
-      seen.push(...page.rows.map(({ id, status }) => `${id} ${status}`));
-      at = page.position;
-      if (!page.hasMore) return { seen, position: page.position };
-    }
+/** All changes after a position, page by page, as `id status`, and where it ends. */
+async function readAll(
+  tenant: string,
+  from: Position | Date,
+  limit: number,
+): Promise<{ seen: string[]; position: Position }> {
+  const seen: string[] = [];
+  let at: Position | Date = from;
+  for (;;) {
+    const page = await traces.changes(tenant, () => at, { ...noFilter, limit });
+    expect(page.rows.length).toBeLessThanOrEqual(limit);
+    seen.push(...page.rows.map(({ id, status }) => `${id} ${status}`));
+    at = page.position;
+    if (!page.hasMore) return { seen, position: page.position };
   }
-  /**
-   * Waits until nothing older runs on the server any more. Other tests' transactions hold back what is shown, as those
-   * of any database of the server do.
-   */
-  async function settled(): Promise<void> {
-    const { rows } = await fixture.writing.query<{ id: string }>('select pg_current_xact_id()::text as id');
-    await eventually(async () => {
-      const over = await fixture.writing.query<{ over: boolean }>(
-        'select pg_snapshot_xmin(pg_current_snapshot()) > $1::xid8 as over',
-        [rows[0]?.id],
-      );
-      expect(over.rows[0]?.over).toBe(true);
-    });
-  }
-  const anHourAgo = (): Date => new Date(Date.now() - 3_600_000);
+}
+
+/**
+ * Waits until nothing older runs on the server any more. Other tests' transactions hold back what is shown, as those
+ * of any database of the server do.
+ */
+async function settled(): Promise<void> {
+  const { rows } = await fixture.writing.query<{ id: string }>('select pg_current_xact_id()::text as id');
+  await eventually(async () => {
+    const over = await fixture.writing.query<{ over: boolean }>(
+      'select pg_snapshot_xmin(pg_current_snapshot()) > $1::xid8 as over',
+      [rows[0]?.id],
+    );
+    expect(over.rows[0]?.over).toBe(true);
+  });
+}
+
+const anHourAgo = (): Date => new Date(Date.now() - 3_600_000);
+
+describeStores('following traces', (engine) => {
+  openWith(engine);
 
   it('shows every change of one large transaction once, in pages of any size', async () => {
     const tenant = newId();
@@ -91,6 +98,15 @@ describe('following traces', () => {
     expect((await readAll(tenant, anHourAgo(), 7)).seen).toEqual([`${start.run_id} error`]);
   });
 
+  it('shows a tenant nothing of another', async () => {
+    await ingest.take([received(makeEnd())]);
+    expect((await readAll(newId(), anHourAgo(), 7)).seen).toEqual([]);
+  });
+});
+
+describe('following traces by transactions', () => {
+  openWith(postgres);
+
   it('waits with what came after a transaction that is still under way, and then shows both', async () => {
     const tenant = newId();
     const [slow, quick] = [makeEnd({ tenant_id: tenant }), makeEnd({ tenant_id: tenant })];
@@ -104,7 +120,7 @@ describe('following traces', () => {
       await client.query('begin');
       await client.query(
         `update analytics.traces set change_transaction = pg_current_xact_id(),
-                change_number = nextval('analytics.changes') where id = $1`,
+              change_number = nextval('analytics.changes') where id = $1`,
         [slow.run_id],
       );
       await ingest.take([received(quick)]);
@@ -172,18 +188,13 @@ describe('following traces', () => {
     await client.connect();
     await client.query(
       `update analytics.traces set changed_at = now() - case id when $1 then interval '20 minutes' else '5 minutes' end,
-              change_transaction = case id when $1 then change_transaction else '3' end
-       where tenant_id = $2`,
+            change_transaction = case id when $1 then change_transaction else '3' end
+     where tenant_id = $2`,
       [old.run_id, tenant],
     );
     await client.end();
     await settled();
     const { seen } = await readAll(tenant, anHourAgo(), 7);
     expect(seen).toEqual([`${restored.run_id} ok`, `${old.run_id} ok`]);
-  });
-
-  it('shows a tenant nothing of another', async () => {
-    await ingest.take([received(makeEnd())]);
-    expect((await readAll(newId(), anHourAgo(), 7)).seen).toEqual([]);
   });
 });
