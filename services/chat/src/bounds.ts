@@ -263,6 +263,8 @@ export const slotAskMs = 60;
 export const leaseReturnMs = 25;
 /** The rest of a lease that has ended is returned with others, so much later: no lease waits for it. */
 export const returnSliceMs = 100;
+/** Tenants and subjects looked at in one round for leases without use. */
+export const idleLooked = 20_000;
 /** After so long, a request waiting for a budget is no longer overtaken. */
 export const patientMs = 1_000;
 /** Times at which requests waiting for amounts of a budget reserved by others ask, all together. */

@@ -17,9 +17,11 @@ import { Admission, isSpent } from './admission.ts';
 import { dependsOnModel } from '@gatehouse/kit/policy-matching';
 import type { PolicyCounter } from '../policies/policy.ts';
 import { ModelUnpriced, type RequestAmounts } from './request-amounts.ts';
+import { IdleTenants } from './idle-tenants.ts';
 import type { LeasedLimit, Need } from './leased-limit.ts';
 import { countersRefusal, LimitRefusal } from './refusal.ts';
-import { TenantLimits } from './tenant-limits.ts';
+import { ReturnCalls } from './return-calls.ts';
+import { TenantLimits, type Lease } from './tenant-limits.ts';
 import { UnsetBudgets } from './unset-budgets.ts';
 import type { RequestDemand } from './waiting-request.ts';
 import { maxCallCounters } from '../bounds.ts';
@@ -53,6 +55,8 @@ export interface Payer {
 export class Limiter {
   readonly #options: LimiterOptions;
   readonly #tenants = new Map<string, TenantLimits>();
+  readonly idleTenants = new IdleTenants(this.#tenants);
+  readonly #returnCalls = new ReturnCalls();
   readonly #unsetBudgets: UnsetBudgets;
   readonly #refusals: Counter<'code'>;
   readonly #policyRefusals: Counter<'resource'>;
@@ -159,11 +163,6 @@ export class Limiter {
     return this.#tenants.size > 0 || monotonicMs() - this.#leasedAt < minuteMs;
   }
 
-  /** Forgets what is not in use. */
-  forgetIdle(): void {
-    for (const [id, tenant] of this.#tenants) if (tenant.forgetIdle()) this.#tenants.delete(id);
-  }
-
   /** Starts over if this replica was declared dead: the instance declaring it releases what the old id held. */
   renew(): void {
     const holderId = this.#options.holderId();
@@ -201,7 +200,8 @@ export class Limiter {
     this.renew();
     const known = this.#tenants.get(tenantId);
     if (known !== undefined) return known;
-    const made = new TenantLimits((asks, demands) => this.#lease(tenantId, asks, demands), this.#holderId);
+    const lease: Lease = (asks, demands) => this.#lease(tenantId, asks, demands);
+    const made = new TenantLimits(lease, this.#holderId, { returnCalls: this.#returnCalls });
     this.#tenants.set(tenantId, made);
     return made;
   }

@@ -23,7 +23,7 @@ function setUp({ spent, validForMs = 60_000n }: { spent: bigint; validForMs?: bi
       })),
     );
   };
-  const limits = new TenantLimits(lease, 'here', 1);
+  const limits = new TenantLimits(lease, 'here', { waitMs: 1 });
   all.push(limits);
   const admit = (amount: bigint, lowered?: bigint): Promise<unknown> => {
     const limit = limits.limit('tenant', Resource.BUDGET);

@@ -80,7 +80,7 @@ function setUp(resource: Resource, max: bigint) {
 /** A budget, and calls whose price is that of their tokens, from 100 on. */
 function budgetOf(max: bigint, waitMs = 10_000) {
   const source = new KeptLimit(Resource.BUDGET, max);
-  const limits = new TenantLimits(source.lease, 'here', waitMs);
+  const limits = new TenantLimits(source.lease, 'here', { waitMs });
   all.push(limits);
   const limit = limits.limit('tenant', Resource.BUDGET);
   const call = async (tokens: bigint, signal?: AbortSignal) => {

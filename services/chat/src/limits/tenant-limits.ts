@@ -6,6 +6,7 @@ import type { PolicyCounter } from '../policies/policy.ts';
 import { DueReturns } from './due-returns.ts';
 import { LeasedLimit, type Need } from './leased-limit.ts';
 import { refusal, reservedRefusal } from './refusal.ts';
+import { ReturnCalls } from './return-calls.ts';
 import {
   areKnown,
   areOnlyReserved,
@@ -36,26 +37,39 @@ export class TenantLimits {
   /** The id of this replica for leases. */
   #holderId: string;
   readonly #reservedWaitMs: number;
+  readonly #returnCalls: ReturnCalls;
   /** By subject, of which each has a few: a request looks up to 256 limits up, and names of two parts cost it 30 µs. */
   readonly #limits = new Map<string, LeasedLimit[]>();
   readonly #returns = new DueReturns<LeasedLimit>();
   #countsSessions = false;
   #waiting: WaitingRequest[] = [];
+  /** Whether its next return is among the calls of other tenants. */
+  #isReturning = false;
   /** When the tenant service is called next: Infinity for never, or `underWay`. */
   #callAt = Infinity;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
   /** `waitMs`: how long a request waits for what others have reserved of a budget. */
-  constructor(lease: Lease, holderId: string, waitMs = 10_000) {
+  constructor(
+    lease: Lease,
+    holderId: string,
+    { waitMs = 10_000, returnCalls = new ReturnCalls() }: { waitMs?: number; returnCalls?: ReturnCalls } = {},
+  ) {
     this.#lease = lease;
     this.#holderId = holderId;
     this.#reservedWaitMs = waitMs;
+    this.#returnCalls = returnCalls;
   }
 
   /** Whether one of the limits is, or was of late, the budget of a session. */
   get countsSessions(): boolean {
     return this.#countsSessions;
+  }
+
+  /** Subjects of the limits. */
+  get size(): number {
+    return this.#limits.size;
   }
 
   /** The leased part of a limit of the tenant, of one of its keys, or of a counter. */
@@ -159,7 +173,8 @@ export class TenantLimits {
     if (this.#callAt === underWay) return;
     let at = Infinity;
     for (const { askAt } of this.#waiting) at = Math.min(at, askAt);
-    const returnAt = this.#stopped ? Infinity : this.#returns.nextAt;
+    const returnAt =
+      this.#stopped || (this.#isReturning && !this.#hasScarce) ? Infinity : this.#returns.nextAt;
     // Nearly always, and without the clock: each request changes all of its limits.
     if (Math.min(at, returnAt) >= this.#callAt) return;
     const now = monotonicMs();
@@ -167,8 +182,30 @@ export class TenantLimits {
     if (at >= this.#callAt) return;
     clearTimeout(this.#timer);
     this.#callAt = at;
-    if (at <= now) void this.#work();
-    else this.#timer = setTimeout(() => void this.#work(), at - now);
+    if (at <= now) this.#callDue();
+    else this.#timer = setTimeout(() => this.#callDue(), at - now);
+  }
+
+  /** Whether something of a small limit is to be returned, for which requests at other replicas may wait. */
+  get #hasScarce(): boolean {
+    return this.#returns.nextAt === -Infinity;
+  }
+
+  /** Calls at once for requests that wait here or elsewhere, and for other returns among the calls of other tenants. */
+  #callDue(): void {
+    const now = monotonicMs();
+    if (this.#hasScarce || this.#waiting.some(({ askAt }) => askAt <= now)) {
+      void this.#work();
+      return;
+    }
+    this.#callAt = Infinity;
+    this.#isReturning = true;
+    this.#returnCalls.add(async () => {
+      this.#isReturning = false;
+      clearTimeout(this.#timer);
+      if (this.#callAt !== underWay) await this.#work();
+    });
+    this.#schedule();
   }
 
   async #work(): Promise<void> {

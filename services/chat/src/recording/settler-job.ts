@@ -71,7 +71,7 @@ export class Settler {
   async #work(): Promise<void> {
     this.#round += 1;
     this.#options.limiter.renew();
-    this.#options.limiter.forgetIdle();
+    this.#options.limiter.idleTenants.forget();
     if (this.#round % settleRounds === 0) {
       // First, and whatever else fails: during an outage of the database, streams go on and need their slots.
       await this.#try(() => this.#showLife());
