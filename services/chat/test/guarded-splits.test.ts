@@ -69,7 +69,8 @@ function guardrailsFor(action: GuardrailDefinition['action']): RunGuardrails {
 
 type Name = keyof typeof dialects;
 
-async function passed(name: Name, frames: readonly string[], guardrails: RunGuardrails): Promise<Fields> {
+/** A stream with the frames that have left it. */
+function guardedStream(name: Name, guardrails: RunGuardrails): { stream: GuardedStream; out: Buffer[] } {
   const dialect = dialects[name];
   const out: Buffer[] = [];
   const stream = new GuardedStream({
@@ -79,6 +80,7 @@ async function passed(name: Name, frames: readonly string[], guardrails: RunGuar
         throw error;
       },
     }),
+    isFlagging: !guardrails.changesAnswers,
     writer: dialect.refusalWriter(1),
     next: {
       write: (some) => {
@@ -88,9 +90,14 @@ async function passed(name: Name, frames: readonly string[], guardrails: RunGuar
       onDrain: () => undefined,
     },
   });
+  return { stream, out };
+}
+
+async function passed(name: Name, frames: readonly string[], guardrails: RunGuardrails): Promise<Fields> {
+  const { stream, out } = guardedStream(name, guardrails);
   for (const frame of frames) stream.write([Buffer.from(frame)]);
   await stream.end([]);
-  const builder = dialect.answerBuilder();
+  const builder = dialects[name].answerBuilder();
   for (const frame of [...out, ...(stream.isOver ? stream.endFrames(null, true) : [])]) builder.add(frame);
   return JSON.parse(builder.built?.toString() ?? 'null') as Fields;
 }
@@ -133,5 +140,18 @@ describe.each(Object.entries(streamedApis))('a stream of %s', (key, api) => {
       }),
       { numRuns: 150 },
     );
+  });
+
+  it('goes on at once where guardrails flag, and is checked to its end', async () => {
+    const frames = api.frames(piecesOf('Write to ann.lee@gmail.com, "now".', [3]));
+    const guardrails = guardrailsFor('flag');
+    const { stream, out } = guardedStream(name, guardrails);
+    for (const [index, frame] of frames.entries()) {
+      stream.write([Buffer.from(frame)]);
+      expect(out).toHaveLength(index + 1);
+    }
+    await stream.end([]);
+    expect(out.map(String)).toEqual(frames.map(String));
+    expect(guardrails.results).toMatchObject([{ outcome: 'flagged', types: { email: 1 } }]);
   });
 });

@@ -34,6 +34,8 @@ export interface GuardedStreamOptions {
   tenantId: string;
   /** Sets how many bytes of frames are held. Returns false for too many. */
   hold: (bytes: number) => boolean;
+  /** Whether its guardrails only record: frames go on before they are checked. */
+  isFlagging?: boolean;
   /** Called when no choice is left before the end of the stream. */
   onOver: () => void;
 }
@@ -94,6 +96,7 @@ export class GuardedStream implements FrameSink {
   }
 
   write(frames: readonly Buffer[]): boolean {
+    if (this.#options.isFlagging === true) this.#forward(frames);
     this.#add(frames, false);
     return this.#pump();
   }
@@ -124,7 +127,7 @@ export class GuardedStream implements FrameSink {
 
   /** The last frames as they go on. Others than at the end have no text. */
   lastFrames(frames: readonly Buffer[]): readonly Buffer[] {
-    if (this.isOver) return frames;
+    if (this.isOver || this.#options.isFlagging === true) return frames;
     return frames.flatMap((frame) => {
       const last = this.#last.find((each) => each.frame.equals(frame));
       if (last !== undefined) return last.passed === null ? [] : [last.passed];
@@ -311,6 +314,10 @@ export class GuardedStream implements FrameSink {
   }
 
   #send(frames: readonly Buffer[]): void {
+    if (this.#options.isFlagging !== true) this.#forward(frames);
+  }
+
+  #forward(frames: readonly Buffer[]): void {
     if (frames.length > 0 && !this.#options.next.write(frames)) this.#isFull = true;
   }
 

@@ -145,6 +145,12 @@ export class RunGuardrails {
     return this.#options.guardrails.some(({ on }) => on.some(isOutput));
   }
 
+  /** Whether some guardrail may block or change what the client gets. */
+  get changesAnswers(): boolean {
+    const isChange = ({ action, unreadable }: Guardrail) => action !== 'flag' || unreadable === 'block';
+    return this.#options.guardrails.some((each) => each.on.some(isOutput) && isChange(each));
+  }
+
   /** The findings of each in the texts of one kind so far. */
   get results(): readonly GuardrailResult[] {
     return [...this.#results.values()];

@@ -55,6 +55,7 @@ export class AnswerGuard implements AnswerFilter {
     this.#stream = new GuardedStream({
       ...{ tenantId, hold, onOver, rules: dialect.texts.frame },
       checks: guardrails.answerChecks({ onFailed }),
+      isFlagging: !guardrails.changesAnswers,
       writer: dialect.refusalWriter(choices),
       next: {
         write: (frames) => {
