@@ -349,6 +349,8 @@ export const maxGuardrailCalls = 256;
 /** A test of guardrails, and the matches in its answer of each. */
 export const guardrailTestMs = 60_000;
 export const maxTestedMatches = 1_000;
+/** Memory of the texts of a test, by estimate. */
+export const testedViewBytes = 32 * 1024 * 1024;
 
 /* Stored responses and alerts */
 /** Days for which responses, files and batches are stored at most, as OpenAI does. A tenant's retention may end before. */

@@ -4,7 +4,7 @@ import type { ChatHarness } from './chat-harness.ts';
 import { guardedUser, guardrail } from './guarding.ts';
 import { chatAnswer } from './guarded-apis.ts';
 import type { Fields } from './response-answers.ts';
-import { ScriptedProvider, whole } from './scripted-provider.ts';
+import { ScriptedProvider, whole, type Script } from './scripted-provider.ts';
 import { translatingHarness } from './translating-harness.ts';
 
 /** `POST /v1/guardrails/test` */
@@ -131,4 +131,27 @@ it('reports a check without a verdict, and a draft that could not be saved', asy
   await eventually(async () =>
     expect(await harness.endedRuns("data::json ->> 'tenant_id' = $1", [principal.tenantId])).toEqual([]),
   );
+});
+
+it('of a tenant are two at a time, and texts of many values are refused', async () => {
+  const principal = guardedUser(harness);
+  const silent = { text: 'Hi.', guardrails: [server(provider.url, { timeout_ms: 10_000 })] };
+  const asked: Parameters<Script>[0][] = [];
+  provider.answer(
+    (request) => void asked.push(request),
+    (request) => void asked.push(request),
+  );
+  const first = [test(silent, principal), test(silent, principal)];
+  await eventually(() => expect(asked).toHaveLength(2));
+  expect(await test({ text: 'Hi.', guardrails: [draft] }, principal)).toMatchObject({
+    ...{ status: 429, body: { error: { code: 'rate_limit_exceeded' } } },
+  });
+  for (const request of asked) whole({ action: 'NONE' })(request);
+  for (const { body } of await Promise.all(first))
+    expect(body).toMatchObject({ guardrails: [{ outcome: 'passed' }] });
+  const content = Array.from({ length: 200_000 }, () => '');
+  const many = { request: { messages: [], metadata: { content } }, guardrails: [draft] };
+  expect(await test(many, principal)).toMatchObject({
+    ...{ status: 413, body: { error: { code: 'payload_too_large' } } },
+  });
 });

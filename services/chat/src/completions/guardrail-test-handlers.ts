@@ -6,7 +6,9 @@ import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { cooperativeFor, runSteps } from '@gatehouse/kit/cooperative-steps';
 import { AppError } from '@gatehouse/kit/errors';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { newId } from '@gatehouse/kit/ids';
+import { bounded } from '../guardrails/view-bounds.ts';
 import { GuardrailModels } from '../guardrails/outside/guardrail-models.ts';
 import type { OutsideRun } from '../guardrails/outside/outside-guardrails.ts';
 import type { Admission } from '../limits/admission.ts';
@@ -17,31 +19,50 @@ import type { KeySettings } from '../shared/tenant-settings.ts';
 import { admitGuardrailCall } from '../turns/admit-guardrail-call.ts';
 import type { CompletionDependencies } from './completion-handlers.ts';
 import { draftCheck, testedBy, type TestedCheck, type TestedText } from './tested-guardrail.ts';
-import { guardrailTestMs } from '../bounds.ts';
+import { guardrailTestMs, testedViewBytes } from '../bounds.ts';
 
 export interface GuardrailTestDependencies extends CompletionDependencies {
   compiler: Pick<GuardrailCompiler, 'compile' | 'problemOf'>;
 }
 
+/** The texts of a test are in memory while models and servers are asked. */
+const testsInFlight = {
+  ...{ perKey: 2, slots: 16, maxWaiting: 0 },
+  tooMany: (isKeys: boolean) =>
+    new AppError(
+      isKeys ? 'rate_limit_exceeded' : 'service_unavailable',
+      `Too many tests of guardrails ${isKeys ? 'of this tenant ' : ''}are under way.`,
+      { retryAfterMs: 1_000 },
+    ),
+};
+
 /** `POST /v1/guardrails/test`: of this service, since it alone checks texts, and calls models and servers for it. */
 export function guardrailTestHandlers(dependencies: GuardrailTestDependencies): Record<string, Handler> {
+  const tests = new FairQueue(testsInFlight);
   return {
-    'guardrails.test': async (call: Call<TestGuardrails>) => {
-      const principal = tenantOf(call);
-      const { tenantId, keyId: apiKeyId } = principal;
-      const settings = await dependencies.settings.getForKey(principal, call);
-      const texts = await textsIn(call.body, tenantId);
-      const checks = await checksOf(dependencies, call, settings);
-      const admission = await dependencies.limiter.arrive({ tenantId, apiKeyId, settings });
-      try {
-        return { body: await test(dependencies, call, { settings, admission, texts, checks }) };
-      } finally {
-        admission.release();
-      }
-    },
+    'guardrails.test': (call: Call<TestGuardrails>) =>
+      tests.run(tenantOf(call).tenantId, async () => ({ body: await answerTest(dependencies, call) })),
   };
 }
 
+async function answerTest(
+  dependencies: GuardrailTestDependencies,
+  call: Call<TestGuardrails>,
+): Promise<object> {
+  const principal = tenantOf(call);
+  const { tenantId, keyId: apiKeyId } = principal;
+  const settings = await dependencies.settings.getForKey(principal, call);
+  const texts = await textsIn(call.body, tenantId);
+  const checks = await checksOf(dependencies, call, settings);
+  const admission = await dependencies.limiter.arrive({ tenantId, apiKeyId, settings });
+  try {
+    return await test(dependencies, call, { settings, admission, texts, checks });
+  } finally {
+    admission.release();
+  }
+}
+
+/** Throws `payload_too_large` for too many texts. */
 async function textsIn(
   { text, request, dialect, on }: TestGuardrails,
   tenantId: string,
@@ -50,11 +71,8 @@ async function textsIn(
     throw new AppError('invalid_value', 'Send one of text and request.', { param: 'text' });
   if (text !== undefined) return [{ kind: on, value: text, isOlder: false, isFixed: false, param: null }];
   const body = Buffer.from(JSON.stringify(request));
-  const view = await runSteps(
-    TextView.read(body, dialects[dialect].texts.request),
-    cooperativeFor(body, tenantId),
-  );
-  return view.texts;
+  const reading = TextView.read(body, dialects[dialect].texts.request, bounded(undefined, testedViewBytes));
+  return (await runSteps(reading, cooperativeFor(body, tenantId))).texts;
 }
 
 /** Throws `not_found` for an unknown name, and a 400 for an invalid draft. */

@@ -68,7 +68,7 @@ function definedOf({ on, on_error, hold }: Draft): Partial<ReturnType<typeof def
   };
 }
 
-/** Tries a guardrail on texts. Throws the reason of the signal. */
+/** Tries a guardrail on texts. Once the time of the test is over, it is late. */
 export async function testedBy(
   tested: TestedCheck,
   texts: readonly TestedText[],
@@ -83,8 +83,7 @@ export async function testedBy(
   try {
     judgements = await judged(tested, checked, { ...asking, charged: (pico) => (costPico += pico) });
   } catch (error) {
-    asking.signal.throwIfAborted();
-    reason = error instanceof OutsideFailure ? error.reason : 'failed';
+    reason = asking.signal.aborted ? 'late' : error instanceof OutsideFailure ? error.reason : 'failed';
   }
   const matches = checked.flatMap(({ kind: on, param }, index) =>
     (judgements[index] ?? nothingFound).matches.map(({ type, from: start, until: end }) => ({

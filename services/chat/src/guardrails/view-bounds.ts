@@ -3,9 +3,9 @@ import type { TextChange } from '@gatehouse/dialects/text-view/text-source';
 import { AppError } from '@gatehouse/kit/errors';
 import { viewBytes } from '../bounds.ts';
 
-/** Counts the memory of a view. */
-export function bounded(grow: Grow = () => undefined): Grow {
-  let left = viewBytes;
+/** Counts the memory of a view. Throws `payload_too_large` beyond `most`. */
+export function bounded(grow: Grow = () => undefined, most = viewBytes): Grow {
+  let left = most;
   return (bytes) => {
     left -= bytes;
     if (left < 0) throw new AppError('payload_too_large', 'Guardrails cannot check so many values.');
