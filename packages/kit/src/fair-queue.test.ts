@@ -57,6 +57,22 @@ describe('turns of tenants', () => {
     expect(work.begun).toEqual(['a', 'b', 'b', 'b', 'a', 'b', 'a']);
   });
 
+  it('forget the time of a tenant as it is without work: others with one piece each do not pass it for ever', async () => {
+    const work = new Work({ slots: 1 });
+    for (const tenant of ['a', '0', '1']) void work.add(tenant);
+    await work.endOne(30);
+    for (let n = 2; n < 8; n += 1) {
+      void work.add(String(n));
+      await work.endOne(10);
+    }
+    void work.add('a');
+    for (let n = 8; n < 12; n += 1) {
+      void work.add(String(n));
+      await work.endOne(10);
+    }
+    expect(work.begun.slice(-4)).toContain('a');
+  });
+
   it('remember the time of a tenant that brings one long piece after the other', async () => {
     const work = new Work({ slots: 1 });
     void work.add('a');

@@ -53,8 +53,8 @@ export class FairQueue {
   readonly #now: () => number;
   /** Keys with work, in order of arrival. */
   readonly #lines = new Map<Key, Line>();
-  /** Used time of keys without work at the moment, while others have some. */
-  readonly #remembered = new Map<Key, number>();
+  /** Keys without work at the moment, while others have some: their used time, and since when they are without. */
+  readonly #remembered = new Map<Key, { usedMs: number; since: number }>();
   #running = 0;
   #waiting = 0;
 
@@ -101,11 +101,15 @@ export class FairQueue {
     }
   }
 
-  /** A new key starts level with the one with the least used time, or with the time remembered of it. */
+  /**
+   * A new key starts level with the one with the least used time, or with the time remembered of it, less the time for
+   * which it was without work: else a stream of new keys would pass it for ever.
+   */
   #join(key: Key): Line {
-    const remembered = this.#remembered.get(key) ?? 0;
+    const remembered = this.#remembered.get(key) ?? { usedMs: 0, since: 0 };
     this.#remembered.delete(key);
-    const usedMs = Math.max(remembered, this.#leastUsed());
+    const left = remembered.usedMs - (this.#now() - remembered.since);
+    const usedMs = Math.max(left, this.#leastUsed());
     const line = { running: 0, begunAt: 0, usedMs, waiting: [] };
     this.#lines.set(key, line);
     return line;
@@ -119,7 +123,7 @@ export class FairQueue {
       this.#remembered.clear();
       return;
     }
-    this.#remembered.set(key, line.usedMs);
+    this.#remembered.set(key, { usedMs: line.usedMs, since: this.#now() });
     if (this.#remembered.size <= maxRemembered) return;
     const [oldest] = this.#remembered.keys();
     if (oldest !== undefined) this.#remembered.delete(oldest);
