@@ -42,8 +42,10 @@ export type DialectName = keyof typeof clientDialects;
 export const dialectNames = Object.keys(clientDialects) as [DialectName, ...DialectName[]];
 
 /** The operations of runs. */
-export const runOperations = ['chat', 'embeddings', 'moderations'] as const;
+export const runOperations = ['chat', 'embeddings', 'moderations', 'execute_tool'] as const;
 export type RunOperation = (typeof runOperations)[number];
+/** The operations of calls of models. */
+export type ModelOperation = Exclude<RunOperation, 'execute_tool'>;
 
 /** The dialect of requests without a sign of another one. */
 export const defaultDialect: DialectName = 'chat';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DialectName, RunOperation } from './dialects.ts';
+import type { DialectName, ModelOperation } from './dialects.ts';
 import type { OAuthErrorCode } from './oauth.ts';
 import { isAtOrUnder, isOperatorSurface } from './operator-surface.ts';
 import type { Scope } from './scopes.ts';
@@ -91,7 +91,7 @@ export interface Route {
   /** Whether the response is the number of tokens of a passed-on request: it is no run. */
   counts?: true;
   /** The operation of the run of a passed-on request, where it is not `chat`. */
-  operation?: Exclude<RunOperation, 'chat'>;
+  operation?: Exclude<ModelOperation, 'chat'>;
   /** Maximum request body in bytes; 0 for a route without body. */
   bodyLimit: number;
   /** Shape of the request body; absent for a route without body or with one defined by a third party. */
@@ -206,7 +206,7 @@ function newIdsOf({ status, shape }: Route['response']): readonly string[] {
 }
 
 /** The operation of the runs of a route; null for a route without runs. */
-export function runOperation({ passThrough, counts, operation }: Route): RunOperation | null {
+export function runOperation({ passThrough, counts, operation }: Route): ModelOperation | null {
   return !passThrough || counts === true ? null : (operation ?? 'chat');
 }
 

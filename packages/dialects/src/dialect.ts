@@ -1,4 +1,4 @@
-import type { DialectName, RunOperation, StreamPlace } from '@gatehouse/contract/dialects';
+import type { DialectName, ModelOperation, StreamPlace } from '@gatehouse/contract/dialects';
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { TokenLimit, ToolRewrite } from './request-additions.ts';
@@ -46,7 +46,7 @@ export interface StreamFollower {
   readonly place: StreamPlace | null;
 }
 
-export type Operation = RunOperation;
+export type Operation = ModelOperation;
 
 /** Requests, as clients write them and as providers of the same format read them. */
 export interface RequestFormat {

@@ -1,6 +1,6 @@
 import type { PairForm } from './paired-history.ts';
 import type { IdRule } from './translation/call-ids.ts';
-import { dialectNames, type DialectName, type RunOperation } from '@gatehouse/contract/dialects';
+import { dialectNames, type DialectName, type ModelOperation } from '@gatehouse/contract/dialects';
 
 /** The API without clients: Bedrock's Converse. */
 const upstreamOnly = ['converse'] as const;
@@ -11,7 +11,7 @@ export const upstreamApis: readonly UpstreamApi[] = [...dialectNames, ...upstrea
 
 /** A call as far as its path depends on it. */
 export interface PathCall {
-  operation: RunOperation | 'count' | 'compact';
+  operation: ModelOperation | 'count' | 'compact';
   /** The provider's name of the model. */
   model: string;
   stream: boolean;

@@ -156,7 +156,10 @@ function valueOf(run: RunStarted | RunEnded, column: InputColumn): InputValue {
     case 'spans':
       return ended && JSON.stringify(spansOf(ended));
     case 'called':
-      return ended && ended.spans.some(({ status }) => status !== 'not_sent');
+      // Runs of a tool alone count without a call of a model.
+      return (
+        ended && (run.operation === 'execute_tool' || ended.spans.some(({ status }) => status !== 'not_sent'))
+      );
     case 'unpriced_models': {
       const models = ended === null || isOwnKey ? null : unpricedModelsOf(ended);
       return models && arrayLiteral(models);

@@ -12,9 +12,13 @@ export const interruption = {
   errorMessage: 'The gateway process that worked on this run ended.',
 };
 
-/** End of a run after the death of its process. */
+/** End of a run after the death of its process. One without a call of a model has used nothing. */
 export function interruptedEnd({ run, startedAt, ageMs, ended, open }: Orphan, pricing: Pricing): EndRow {
-  const attempts = [...ended, interruptedAttempt(open, { operation: run.operation, at: startedAt }, pricing)];
+  const call =
+    open === null || run.operation === 'execute_tool'
+      ? null
+      : interruptedAttempt(open, { operation: run.operation, at: startedAt }, pricing);
+  const attempts = call === null ? ended : [...ended, call];
   return {
     run,
     attempts,
@@ -22,10 +26,10 @@ export function interruptedEnd({ run, startedAt, ageMs, ended, open }: Orphan, p
       status: 'interrupted',
       durationMs: ageMs,
       timeToFirstTokenMs: null,
-      provider: open.provider,
-      model: open.model,
+      provider: call?.provider ?? null,
+      model: call?.model ?? null,
       responseModel: null,
-      usage: { ...sumUsage(attempts.map(({ usage }) => usage)), estimated: true },
+      usage: { ...sumUsage(attempts.map(({ usage }) => usage)), estimated: call !== null },
       cost: sumCosts(attempts.map(({ cost }) => cost)),
       chargePico: sumCharges(attempts),
       ...interruption,

@@ -52,8 +52,8 @@ export interface Orphan {
   ageMs: number;
   /** The ended calls, in their order. */
   ended: Attempt[];
-  /** The call without an end, the last one. */
-  open: AttemptStart;
+  /** The call without an end, the last one. Null for a run without a call of a model. */
+  open: AttemptStart | null;
 }
 
 /** Commits the record of runs. */

@@ -234,7 +234,8 @@ type StoredEnd = Omit<Attempt, 'cost' | 'chargePico'> & {
 /** The stored calls of a run under way. */
 export interface StoredAttempts {
   ended: StoredEnd[];
-  open: AttemptStart;
+  /** Null for a run without a call of a model, written from the next release on. */
+  open: AttemptStart | null;
 }
 
 export function storedAttempt(attempt: Attempt): StoredEnd {
@@ -266,13 +267,15 @@ const pico = z.string().regex(/^\d{1,19}$/);
 const charges = z.array(z.object({ subjectId: z.uuid(), windowStart: z.int() })).optional();
 /** Members needed to end a run. */
 const storedAttemptsShape = z.object({
-  open: z.object({
-    ...attemptStart,
-    number: z.int().min(1),
-    inputTokensGuess: z.int().min(0),
-    reservedPico: pico.optional(),
-    charges,
-  }),
+  open: z
+    .object({
+      ...attemptStart,
+      number: z.int().min(1),
+      inputTokensGuess: z.int().min(0),
+      reservedPico: pico.optional(),
+      charges,
+    })
+    .nullable(),
   ended: z.array(
     z.object({
       ...attemptStart,
@@ -287,7 +290,7 @@ const storedAttemptsShape = z.object({
 });
 
 /** Reads the stored calls of a run under way; null otherwise. */
-export function readStoredAttempts(text: string): { ended: Attempt[]; open: AttemptStart } | null {
+export function readStoredAttempts(text: string): { ended: Attempt[]; open: AttemptStart | null } | null {
   const value = parseJson(text);
   if (!storedAttemptsShape.safeParse(value).success) return null;
   const { ended, open } = value as StoredAttempts;
