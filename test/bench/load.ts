@@ -50,16 +50,22 @@ export async function closedLoop(
   return { perSecond, requests, done };
 }
 
-/** One request of each target, with so many connections. */
-export async function eachOnce(targets: readonly Target[], connections: number): Promise<void> {
+/** One request of each target, with so many connections. Returns their latencies. */
+export async function eachOnce(targets: readonly Target[], connections: number): Promise<number[]> {
   const agent = new Agent({ connections, pipelining: 1 });
   const left = targets.values();
   const short = body();
+  const latencies: number[] = [];
   const worker = async (): Promise<void> => {
-    for (const target of left) await request(agent, target, target.text ?? short);
+    for (const target of left) {
+      const startedAt = performance.now();
+      await request(agent, target, target.text ?? short);
+      latencies.push(performance.now() - startedAt);
+    }
   };
   await Promise.all(Array.from({ length: connections }, worker));
   await agent.close();
+  return latencies;
 }
 
 /**
@@ -234,8 +240,11 @@ function optionsOf(target: Target, text: string) {
 }
 
 export function percentiles(values: number[]): Latencies {
+  return { p50: percentile(values, 0.5), p99: percentile(values, 0.99) };
+}
+
+/** The value below which `share` of the values are. */
+export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
-  const at = (share: number): number =>
-    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
-  return { p50: at(0.5), p99: at(0.99) };
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
 }

@@ -1,18 +1,19 @@
 import { queryLocal } from '@gatehouse/test/local-database';
 import { expectSuccess, GatewayClient } from '@gatehouse/local/gateway-client';
 import { makeTenant, type TenantAccess } from '@gatehouse/test/tenants';
-import { withGateway } from './alone.ts';
+import { isGateway, withGateway } from './alone.ts';
 import type { Gateway } from './contest.ts';
-import { closedLoop, eachOnce, percentiles, type Target } from './load.ts';
+import { closedLoop, eachOnce, percentile, percentiles, type Target } from './load.ts';
 import { makeTenants, type Targets } from './many-tenants.ts';
+import { cpuMs } from './processes.ts';
 import { figure, median, print } from './table.ts';
 
 /**
  * `make bench`: requests with 16 policies each, in turns with those of a tenant without any, through one process.
  * First with limits and budgets of which leases hold many requests, then of 1,000 users with a small budget each. Then how
  * long the refusal by a spent budget takes. Last, requests of 10,000 tenants with 10 policies each, in turns with those of as
- * many tenants without any, and of one with them. BENCH_ROUNDS (3), BENCH_SECONDS (4) and BENCH_TENANTS (10000) set its
- * length.
+ * many tenants without any, and of one with them: how long the first one of each takes, and CPU time. BENCH_ROUNDS (3),
+ * BENCH_SECONDS (4) and BENCH_TENANTS (10000) set its length.
  */
 
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 3);
@@ -94,6 +95,18 @@ interface Compared {
   perSecond: number;
   leases: number;
   scannedRows: number;
+  /** Latencies of one request of each target, a few at a time, before the rounds. */
+  once: readonly number[];
+  /** CPU time of a request, in milliseconds: of the gateway, and of PostgreSQL. */
+  gatewayCpuMs: number;
+  databaseCpuMs: number;
+}
+
+/** CPU time so far, in milliseconds: of the gateway, and of PostgreSQL. */
+function cpuOf({ processes }: Gateway): [number, number] {
+  const of = (isWanted: (name: string) => boolean): number =>
+    processes.filter(({ name }) => isWanted(name)).reduce((sum, { pid }) => sum + cpuMs(pid), 0);
+  return [of(isGateway), of((name) => !isGateway(name))];
 }
 
 /**
@@ -108,15 +121,22 @@ async function compare(
   const ratios: number[] = [];
   const rates: number[] = [];
   let [requests, leases, scannedRows] = [0, 0, 0];
-  await eachOnce([...limited, ...others], firstConnections);
+  const cpu: [number, number] = [0, 0];
+  const once = await eachOnce(limited, firstConnections);
+  await eachOnce(others, firstConnections);
   for (const targets of [others, limited]) await closedLoop(targets, clients, warmUpSeconds);
   for (let round = 0; round < rounds; round += 1) {
     const perSecond = new Map<Targets, number>();
     for (const targets of round % 2 === 0 ? [limited, others] : [others, limited]) {
-      const before = { leases: await leasesOf(gateway), rows: await scannedRowsOf(gateway) };
+      const before = {
+        ...{ leases: await leasesOf(gateway), rows: await scannedRowsOf(gateway) },
+        cpu: cpuOf(gateway),
+      };
       const done = await closedLoop(targets, clients, seconds);
       perSecond.set(targets, done.perSecond);
       if (targets !== limited) continue;
+      const after = cpuOf(gateway);
+      for (const part of [0, 1] as const) cpu[part] += after[part] - before.cpu[part];
       leases += (await leasesOf(gateway)) - before.leases;
       scannedRows += (await scannedRowsOf(gateway)) - before.rows;
       requests += done.requests;
@@ -127,6 +147,7 @@ async function compare(
   return {
     ...{ ratio: median(ratios), perSecond: median(rates) },
     ...{ leases: leases / requests, scannedRows: scannedRows / requests },
+    ...{ once, gatewayCpuMs: cpu[0] / requests, databaseCpuMs: cpu[1] / requests },
   };
 }
 
@@ -202,13 +223,27 @@ async function printMany(gateway: Gateway): Promise<void> {
   const [first, ...rest] = made.map((target) => actingAs(target, 'ada'));
   if (first === undefined) return;
   const all: Targets = [first, ...rest];
+  const toOthers = await compare(gateway, [all, without], leasingConnections);
+  const toOne = await compare(gateway, [all, [first]], leasingConnections);
   const row = (others: string, { perSecond, ratio, leases, scannedRows }: Compared): string[] => [
     others,
     ...[figure(perSecond, 0), figure(ratio, 2), figure(leases, 3), figure(scannedRows, 1)],
   ];
   print([
     [`${tenants} tenants, 10 policies each`, 'requests/s', 'ratio', 'calls for leases', 'rows of scans'],
-    row('to as many without policies', await compare(gateway, [all, without], leasingConnections)),
-    row('to one of them', await compare(gateway, [all, [first]], leasingConnections)),
+    row('to as many without policies', toOthers),
+    row('to one of them', toOne),
+  ]);
+  // Before the second rounds each has had several.
+  print([
+    [`one request of each, ${firstConnections} at a time`, 'p50, ms', 'p95, ms'],
+    ...[toOthers, toOne].map(({ once }, index) => [
+      index === 0 ? 'the first one' : 'a later one',
+      ...[figure(percentile(once, 0.5), 1), figure(percentile(once, 0.95), 1)],
+    ]),
+  ]);
+  print([
+    ['CPU time of a request, ms', 'gateway', 'PostgreSQL'],
+    ['of all in turns', figure(toOthers.gatewayCpuMs, 2), figure(toOthers.databaseCpuMs, 2)],
   ]);
 }
