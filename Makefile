@@ -116,8 +116,8 @@ release: node_modules/.package-lock.json ## Make dist/gatehouse-<version> of the
 images: ## Build the image of every service; IMAGE_BUILD, IMAGE_LOAD, REGISTRY, IMAGE_PREFIX, IMAGE_TAG: see deploy/images.sh
 	@bash deploy/images.sh
 
-test-hostile: install ## Attack one process in every way a tenant can, while another one's streams must be on time, then one process and several, while another one's requests must; and play all conversations that change their model, also while the gateway is killed; and hold policies while processes are killed and stalled: alone on the machine, thirty minutes
-	@HOSTILE=full $(WITH_TOOLS) npm run --silent test:file -- test/hostile/peers.test.ts test/hostile/neighbours.test.ts test/conversations/conversations.test.ts test/chaos/conversations.test.ts test/chaos/policies.test.ts --runInBand
+test-hostile: install ## Attack one process in every way a tenant can, while another one's streams must be on time, then one process and several, while another one's requests must; and play all conversations that change their model, also while the gateway is killed; and hold policies while processes are killed and stalled; and split secrets at every place of streams and requests: alone on the machine, thirty minutes
+	@HOSTILE=full $(WITH_TOOLS) npm run --silent test:file -- test/hostile/peers.test.ts test/hostile/neighbours.test.ts test/conversations/conversations.test.ts test/chaos/conversations.test.ts test/chaos/policies.test.ts services/chat/test/guarded-cases.test.ts --runInBand
 
 test-cluster: install ## Build the images, install the chart on the cluster of KUBECONFIG and put it through every drill
 	@$(WITH_TOOLS) node test/cluster/run.ts

@@ -1,14 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { dialects } from '@gatehouse/dialects/dialects';
-import { piiShapes } from '@gatehouse/guardrails/checks/pii';
-import { shapesCheck } from '@gatehouse/guardrails/compiled-check';
 import { atOnce } from '@gatehouse/kit/cooperative-steps';
-import type { GuardrailDefinition } from '@gatehouse/contract/guardrails';
-import { GuardedStream } from '../src/guardrails/guarded-stream.ts';
-import { RunGuardrails } from '../src/guardrails/run-guardrails.ts';
-import { kindChecks } from '../src/guardrails/text-checks.ts';
+import type { RunGuardrails } from '../src/guardrails/run-guardrails.ts';
 import { streamedApis } from './answer-streams.ts';
+import { guardedStream, guardrailsFor, passed, type Name } from './checked-streams.ts';
 import type { Fields } from './response-answers.ts';
 
 /** Streams split anywhere, without a provider. */
@@ -44,66 +40,8 @@ function piecesOf(text: string, lengths: readonly number[]): string[] {
   return pieces;
 }
 
-function guardrailsFor(action: GuardrailDefinition['action']): RunGuardrails {
-  const check = { type: 'pii' as const, types: ['email' as const, 'credit_card' as const], regions: [] };
-  const guardrail = {
-    ...{ id: 'g', version: 1, name: 'pii', isOwner: false, secrets: null, onError: 'closed' as const },
-    ...{ timeoutMs: 2_000, on: ['answer' as const], check, action, except: [], message: 'Stop.' },
-    ...{ unreadable: 'allow' as const, hold: null },
-  };
-  const compiled = shapesCheck(piiShapes({ types: ['email', 'credit_card'] }), []);
-  const checks = kindChecks([{ guardrail, check: compiled }]);
-  return new RunGuardrails({
-    ...{
-      guardrails: [guardrail],
-      applied: new Set([guardrail]),
-      checks: new Map([['answer', checks]]),
-      outside: [],
-    },
-    onFinding: () => undefined,
-    failing: [],
-    onFailure: () => undefined,
-    onFailing: () => undefined,
-  });
-}
-
-type Name = keyof typeof dialects;
-
-/** A stream with the frames that have left it. */
-function guardedStream(name: Name, guardrails: RunGuardrails): { stream: GuardedStream; out: Buffer[] } {
-  const dialect = dialects[name];
-  const out: Buffer[] = [];
-  const stream = new GuardedStream({
-    ...{ tenantId: 't', hold: () => true, onOver: () => undefined, rules: dialect.texts.frame },
-    checks: guardrails.answerChecks({
-      onFailed: (error) => {
-        throw error;
-      },
-    }),
-    isFlagging: !guardrails.changesAnswers,
-    writer: dialect.refusalWriter(1),
-    next: {
-      write: (some) => {
-        out.push(...some);
-        return true;
-      },
-      onDrain: () => undefined,
-    },
-  });
-  return { stream, out };
-}
-
-async function passed(name: Name, frames: readonly string[], guardrails: RunGuardrails): Promise<Fields> {
-  const { stream, out } = guardedStream(name, guardrails);
-  for (const frame of frames) stream.write([Buffer.from(frame)]);
-  await stream.end([]);
-  const builder = dialects[name].answerBuilder();
-  for (const frame of [...out, ...(stream.isOver ? stream.endFrames(null, true) : [])]) builder.add(frame);
-  return JSON.parse(builder.built?.toString() ?? 'null') as Fields;
-}
-
 /** A stream has the placeholder of the first of overlapping matches: the longer one is not known yet. */
-const unnamed = (text: string): string => text.replaceAll(/\[(?:EMAIL|CREDIT_CARD)\]/g, '[…]');
+const unnamed = (text: string): string => text.replaceAll(/\[[A-Z_]+\]/g, '[…]');
 
 /** The text of a whole answer as it passes; null for a blocked one. */
 function passedWhole(name: Name, text: string, guardrails: RunGuardrails): string | null {
