@@ -6,7 +6,6 @@
 export const idempotentRpcs: ReadonlySet<string> = new Set([
   '/gatehouse.agent.v1.AgentService/DescribeAgents',
   '/gatehouse.agent.v1.AgentService/ListTools',
-  '/gatehouse.agent.v1.AgentService/ListToolsetTools',
   '/gatehouse.agent.v1.AgentService/ListVisibleAgents',
   '/gatehouse.agent.v1.AgentService/ResolveAgent',
   '/gatehouse.chat.v1.ChatService/CheckModels',

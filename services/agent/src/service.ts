@@ -43,7 +43,7 @@ export async function createService(config: AgentConfig, overrides: ShellOverrid
   return shell.createService({
     handler: shell.createApp({ ...served, idempotency }),
     rpcs: [
-      rpcService(AgentServiceService, { ...agents.rpcs, ...tools.rpcs, ...toolsets.rpcs }),
+      rpcService(AgentServiceService, { ...agents.rpcs, ...tools.rpcs }),
       participant(shell, { config, system, ...forgetting, transfers: transfers.rpcs }),
     ],
     parts,

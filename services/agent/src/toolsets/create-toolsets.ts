@@ -1,14 +1,11 @@
 import { AgentStore } from '../agents/agent-store.ts';
 import type { Ground } from '../ground.ts';
-import type { CallSources } from '../tools/call-tool-rpc.ts';
-import { callToolsetTool } from './call-toolset-tool-rpc.ts';
-import { listToolsetTools } from './list-toolset-tools-rpc.ts';
+import type { ServerSources } from '../tools/seen-servers.ts';
 import { toolsetHandlers } from './toolset-handlers.ts';
 import { ToolsetStore } from './toolset-store.ts';
 
 /** Toolsets, and what each caller gets of them. */
-export function createToolsets({ app, rpc, changes, sources }: Ground & { sources: CallSources }) {
-  const forCalls = { toolsets: new ToolsetStore(rpc), agents: new AgentStore(rpc), sources };
+export function createToolsets({ app, changes, sources }: Ground & { sources: ServerSources }) {
   return {
     handlers: toolsetHandlers({
       toolsets: new ToolsetStore(app),
@@ -16,6 +13,5 @@ export function createToolsets({ app, rpc, changes, sources }: Ground & { source
       sources,
       changes,
     }),
-    rpcs: { listToolsetTools: listToolsetTools(forCalls), callToolsetTool: callToolsetTool(forCalls) },
   };
 }

@@ -52,14 +52,6 @@ export class ToolsetStore extends Store {
     );
   }
 
-  /** All that programs of a caller may use, at most 200, in the order of their names. */
-  findUsable(caller: ToolsetCaller): Promise<Pick<Toolset, 'mcp_servers' | 'deny' | 'agents'>[]> {
-    return this.tenant(caller.tenantId).all(
-      `select mcp_servers, deny, agents from agent.toolsets where ${usable} order by name`,
-      sight(caller),
-    );
-  }
-
   /** The servers and agents in some toolsets. */
   findKnown(viewer: Viewer, toolsets: readonly ToolsetSettings[]): Promise<KnownRefs> {
     return findKnownRefs(this.tenant(viewer.tenantId), viewer, toolsets);
