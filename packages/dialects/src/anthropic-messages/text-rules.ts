@@ -67,6 +67,7 @@ const request: TextRules = {
   isSigned: (place) => place.sign('type') === 'thinking' && isSealed(place.sign('signature')),
   isSignedText: (place, member) =>
     member === 'thinking' && place.isPartOfModel('content', request) && request.isSigned(place),
+  isThought: (_, member) => member === 'thinking',
   unsigned: '""',
   unrepeated: 'null',
   isUnreadable,

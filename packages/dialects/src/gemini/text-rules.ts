@@ -67,6 +67,7 @@ const request: TextRules = {
   isSigned: (place) => place.sign('thought') === 'true' && isSealed(place.sign('thoughtSignature')),
   isSignedText: (place, member) =>
     member === 'text' && place.isPartOfModel('parts', request) && request.isSigned(place),
+  isThought: (place, member) => member === 'text' && place.sign('thought') === 'true',
   unsigned: '""',
   unrepeated: 'null',
   isUnreadable,

@@ -59,6 +59,7 @@ const request: TextRules = {
   isSigned: (place) => isSealed(place.sign('signature')) && thoughts.has(place.sign('type')),
   // No reader of this API's form is known to verify it: the text would be a way around the checks.
   isSignedText: () => false,
+  isThought: (place) => thoughts.has(place.sign('type')),
   unsigned: 'null',
   unrepeated: 'null',
   isUnreadable,

@@ -82,10 +82,18 @@ const request: TextRules = {
     element?.isElementOf(root, 'input') === true &&
     element.sign('role') === '' &&
     request.isSigned(element),
+  isThought,
   unsigned: 'null',
   unrepeated: '[]',
   isUnreadable,
 };
+
+/** Whether a text is of an item of reasoning, or of an event about one. */
+function isThought(place: TextPlace): boolean {
+  for (let at: TextPlace | null = place; at !== null; at = at.parent)
+    if (/^(?:response\.)?reasoning/.test(at.sign('type'))) return true;
+  return false;
+}
 
 const citing: ReadonlySet<string> = new Set(['annotations', 'annotation', 'results']);
 

@@ -103,7 +103,7 @@ export class FrameReader implements EarlierChanges {
     }
     const kind = this.#texts.get(channelPlace.kindKey ?? '')?.kind ?? source.kind;
     const isNew = known === undefined || isWhole;
-    const text = isNew ? new StreamText({ ...headOf(source), kind }, isJson) : known;
+    const text = isNew ? new StreamText({ ...headOf(source, this.rules), kind }, isJson) : known;
     if (isNew && known === undefined && !isApart) this.#note(channelPlace.key, text);
     const segments = text.add(source);
     if (isApart || isWhole) ends.push(...text.end());
@@ -206,7 +206,7 @@ export class FrameTexts {
       const viewText = source instanceof SourceText ? source : texts[strings.indexOf(source)];
       return viewText === undefined ? [] : [{ viewText, ...change }];
     });
-    const written = atOnce(view.rewritten(edits, this.#stream));
+    const written = atOnce(view.rewritten(edits, { earlier: this.#stream }));
     if (edits.length === 0 && written.all[0] === json) return this.#frame;
     return Buffer.concat([before, ...written.all, after]);
   }
@@ -251,6 +251,6 @@ function bodyOf(frame: Buffer): Body | null {
   };
 }
 
-function headOf({ kind, param, isFixed, choice }: SourceText): ChannelHead {
-  return { kind, param, isFixed, choice };
+function headOf({ kind, param, isFixed, choice, place, member }: SourceText, rules: FrameRules): ChannelHead {
+  return { kind, param, isFixed, choice, isThought: rules.isThought(place, String(member)) };
 }

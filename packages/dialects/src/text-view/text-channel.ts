@@ -22,6 +22,8 @@ export interface ChannelHead {
   readonly isFixed: boolean;
   /** The index of its choice in an answer, or `noChoice`. */
   readonly choice: number;
+  /** Whether it is reasoning, which may have a signature. */
+  readonly isThought?: boolean;
 }
 
 /**
@@ -33,6 +35,7 @@ export class TextChannel implements ChannelHead {
   readonly param: string;
   readonly isFixed: boolean;
   readonly choice: number;
+  readonly isThought: boolean;
   /** Whether it is a number or a word of JSON, which a change makes a string. */
   readonly isBare: boolean;
   /** Units so far. */
@@ -44,11 +47,12 @@ export class TextChannel implements ChannelHead {
   readonly #changes: ChannelChange[] = [];
   #left = none;
 
-  constructor({ kind, param, isFixed, choice }: ChannelHead, isBare = false) {
+  constructor({ kind, param, isFixed, choice, isThought = false }: ChannelHead, isBare = false) {
     this.kind = kind;
     this.param = param;
     this.isFixed = isFixed;
     this.choice = choice;
+    this.isThought = isThought;
     this.isBare = isBare;
   }
 

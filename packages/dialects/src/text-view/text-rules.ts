@@ -58,6 +58,11 @@ export interface TextRules {
    * verifies the signature. No member beside it and no place around it passes with it.
    */
   isSignedText(place: TextPlace, member: string): boolean;
+  /**
+   * Whether a member's text is reasoning, which may have a signature, in an answer: it comes back unread, or its signature is
+   * checked as the model wrote it.
+   */
+  isThought(place: TextPlace, member: string): boolean;
   /** The value of a signature once its text changes, as JSON. */
   unsigned: 'null' | '""';
   /** The value of a repetition once its text changes, as JSON. */

@@ -13,6 +13,7 @@ import {
   type UnreadablePlace,
   type ViewText,
 } from './source-text.ts';
+import { formEdits, isOfForm } from './schema-forms.ts';
 import { choiceOf, isSealed, TextPlace, type Reading, type TextRules } from './text-rules.ts';
 import { TextChannel } from './text-channel.ts';
 import type { TextChange } from './text-source.ts';
@@ -41,16 +42,18 @@ export class TextView {
   readonly #rules: TextRules;
   readonly #repeats: readonly Repeat[];
   readonly #offsets: readonly Leaf[];
+  readonly #forms: ReadonlyMap<TextPlace, readonly Leaf[]>;
 
   private constructor(
     body: Buffer,
     rules: TextRules,
-    { texts, unreadable, repeats, offsets, places }: TextReader,
+    { texts, unreadable, repeats, offsets, places, forms }: TextReader,
   ) {
     this.#body = body;
     this.#rules = rules;
     this.#repeats = repeats;
     this.#offsets = offsets;
+    this.#forms = forms;
     this.texts = texts;
     this.unreadable = unreadable;
     this.places = places;
@@ -71,8 +74,14 @@ export class TextView {
     return this.#offsets.length > 0 || this.#repeats.some(({ around }) => this.#rules.isSigned(around));
   }
 
-  /** The document with changes of its texts; every byte of other values stays. Throws for a fixed text of no older message. */
-  *rewritten(changes: readonly ViewChange[], earlier?: EarlierChanges): Steps<Pieces> {
+  /**
+   * The document with changes of its texts; every byte of other values stays. `movesForms`: formats and patterns in schemas
+   * move to descriptions. Throws for a fixed text of no older message.
+   */
+  *rewritten(
+    changes: readonly ViewChange[],
+    { earlier, movesForms = false }: { earlier?: EarlierChanges; movesForms?: boolean } = {},
+  ): Steps<Pieces> {
     const byText = Map.groupBy(changes, ({ viewText }) => viewText);
     const stream = earlier ?? new DocumentChanges(byText);
     const excerpts = this.#cutExcerpts(stream);
@@ -103,9 +112,18 @@ export class TextView {
       if (changedPlaces.has(around) || earlier?.isUnsigned(around) === true)
         edits.push({ at, until, text: replacement });
     for (const edit of this.#offsetEdits(stream)) edits.push(edit);
+    if (movesForms) yield* this.#moveForms(edits);
     for (const { from: at, until } of excerpts) edits.push({ at, until, text: '""' });
     yield;
     return yield* editSteps(this.#body, edits);
+  }
+
+  *#moveForms(edits: Edit[]): Steps<void> {
+    let count = 0;
+    for (const leaves of this.#forms.values()) {
+      if ((count += 1) % changedInStep === 0) yield;
+      for (const edit of formEdits(this.#body, leaves)) edits.push(edit);
+    }
   }
 
   /** Excerpts with a beginning or end within a replaced text: they have a part of it. */
@@ -202,6 +220,8 @@ class TextReader {
   readonly texts: SourceText[] = [];
   readonly unreadable: UnreadablePlace[] = [];
   readonly repeats: Repeat[] = [];
+  /** Formats, patterns and descriptions in schemas, by their objects. */
+  readonly forms = new Map<TextPlace, Leaf[]>();
   offsets: readonly Leaf[] = [];
   places: readonly TextPlace[] = [];
   readonly #rules: TextRules;
@@ -256,6 +276,8 @@ class TextReader {
   #add(document: Document, leaf: Leaf): SourceText | null {
     const { json } = document;
     const { place, member, from, until, type } = leaf;
+    if (document.outer === null && place.reading === 'schema' && isOfForm(leaf))
+      this.forms.set(place, [...(this.forms.get(place) ?? []), leaf]);
     if (type === 'string')
       return typeof member === 'string' && this.#rules.isSignedText(place, member)
         ? null

@@ -65,7 +65,7 @@ const [toolsBegin, toolsEnd] = [Buffer.from('{"tools":['), Buffer.from(']}')];
 
 const plainRules: Omit<TextRules, 'kind' | 'members'> = {
   ...{ list: '', names: new Set(['result']), kindOf: () => null, isOfModel: () => false },
-  ...{ isSigned: () => false, isUnreadable: () => false, isSignedText: () => false },
+  ...{ isSigned: () => false, isUnreadable: () => false, isSignedText: () => false, isThought: () => false },
   ...{ unsigned: 'null', unrepeated: 'null' },
 };
 
