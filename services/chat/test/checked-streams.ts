@@ -4,8 +4,9 @@ import { secretShapes } from '@gatehouse/guardrails/checks/secrets';
 import { shapesCheck } from '@gatehouse/guardrails/compiled-check';
 import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
 import type { GuardrailDefinition } from '@gatehouse/contract/guardrails';
-import { GuardedStream } from '../src/guardrails/guarded-stream.ts';
+import { GuardedStream, type AnswerChecks } from '../src/guardrails/guarded-stream.ts';
 import { RunGuardrails } from '../src/guardrails/run-guardrails.ts';
+import type { Substitution } from '../src/guardrails/substitution.ts';
 import { kindChecks } from '../src/guardrails/text-checks.ts';
 import type { Fields } from './response-answers.ts';
 
@@ -30,6 +31,7 @@ export function guardrailsFor(
       applied: new Set([guardrail]),
       checks: new Map(on.map((kind) => [kind, checks])),
       outside: [],
+      substitution: null,
     },
     onFinding: () => undefined,
     failing: [],
@@ -41,20 +43,26 @@ export function guardrailsFor(
 export type Name = keyof typeof dialects;
 
 /** A stream with the frames that have left it. */
-export function guardedStream(
-  name: Name,
-  guardrails: RunGuardrails,
-): { stream: GuardedStream; out: Buffer[] } {
+export function guardedStream(name: Name, guardrails: RunGuardrails): OpenStream {
+  return openStream(name, guardrails.answerChecks({ onFailed }), !guardrails.changesAnswers);
+}
+
+interface OpenStream {
+  stream: GuardedStream;
+  out: Buffer[];
+}
+
+function onFailed(error: unknown): never {
+  throw error;
+}
+
+function openStream(name: Name, checks: AnswerChecks, isFlagging: boolean): OpenStream {
   const dialect = dialects[name];
   const out: Buffer[] = [];
   const stream = new GuardedStream({
     ...{ tenantId: 't', hold: () => true, onOver: () => undefined, rules: dialect.texts.frame },
-    checks: guardrails.answerChecks({
-      onFailed: (error) => {
-        throw error;
-      },
-    }),
-    isFlagging: !guardrails.changesAnswers,
+    checks,
+    isFlagging,
     writer: dialect.refusalWriter(1),
     next: {
       write: (some) => {
@@ -73,7 +81,19 @@ export async function passed(
   frames: readonly string[],
   guardrails: RunGuardrails,
 ): Promise<Fields> {
-  const { stream, out } = guardedStream(name, guardrails);
+  return answerOf(name, frames, guardedStream(name, guardrails));
+}
+
+/** The same with values in place of their placeholders. */
+export async function restored(
+  name: Name,
+  frames: readonly string[],
+  substitution: Substitution,
+): Promise<Fields> {
+  return answerOf(name, frames, openStream(name, substitution.streamed(onFailed), false));
+}
+
+async function answerOf(name: Name, frames: readonly string[], { stream, out }: OpenStream): Promise<Fields> {
   for (const frame of frames) stream.write([Buffer.from(frame)]);
   await stream.end([]);
   const builder = dialects[name].answerBuilder();

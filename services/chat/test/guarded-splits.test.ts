@@ -2,9 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { dialects } from '@gatehouse/dialects/dialects';
 import { atOnce } from '@gatehouse/kit/cooperative-steps';
+import { KeyRing } from '@gatehouse/secrets/key-ring';
+import { placeholderHasher, Substitution } from '../src/guardrails/substitution.ts';
 import type { RunGuardrails } from '../src/guardrails/run-guardrails.ts';
 import { streamedApis } from './answer-streams.ts';
-import { guardedStream, guardrailsFor, passed, type Name } from './checked-streams.ts';
+import { guardedStream, guardrailsFor, passed, restored, type Name } from './checked-streams.ts';
 import type { Fields } from './response-answers.ts';
 
 /** Streams split anywhere, without a provider. */
@@ -51,8 +53,54 @@ function passedWhole(name: Name, text: string, guardrails: RunGuardrails): strin
   return 'body' in passing ? (api?.text(JSON.parse(passing.body.toString()) as Fields) ?? null) : null;
 }
 
+const keyRing = KeyRing.parse(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
+const substitution = new Substitution(placeholderHasher(keyRing, 'tenant'));
+const value = 'ann.lee@gmail.com';
+const replacement = { from: 0, until: value.length, text: '[EMAIL]', type: 'email' };
+atOnce(substitution.note(value, [replacement], true));
+const placeholder = substitution.written(replacement, value).text;
+
+/** Texts with placeholders: known, in other cases, invented, cut, and in addresses. */
+const placed = fc
+  .array(
+    fc.constantFrom(
+      ...[placeholder, placeholder.toLowerCase(), `Email${placeholder.slice(5)}`, placeholder.slice(0, 9)],
+      ...[
+        'EMAIL0000000000',
+        'EMAIL',
+        'e',
+        '1',
+        ' ',
+        '\n',
+        '"',
+        '\\',
+        'é',
+        '😀',
+        '(https://a.example/',
+        ')',
+        'ok',
+      ],
+    ),
+    { minLength: 1, maxLength: 12 },
+  )
+  .map((list) => list.join(''));
+
 describe.each(Object.entries(streamedApis))('a stream of %s', (key, api) => {
   const name = key as Name;
+
+  it('has the values of the whole answer in place of placeholders, however it is split', async () => {
+    await fc.assert(
+      fc.asyncProperty(placed, sizes, async (text, lengths) => {
+        const frames = api.frames(piecesOf(text, lengths));
+        const split = await restored(name, frames, substitution);
+        const answer = Buffer.from(JSON.stringify(api.whole(text)));
+        const whole = atOnce(substitution.documentRestored(answer, dialects[name].texts.answer));
+        expect(api.text(split)).toBe(api.text(JSON.parse(whole.toString()) as Fields));
+        expect(api.text(split)).toBe(substitution.restored(text));
+      }),
+      { numRuns: 150 },
+    );
+  });
 
   it('has the masks of the whole answer, however it is split', async () => {
     await fc.assert(

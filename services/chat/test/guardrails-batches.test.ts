@@ -68,6 +68,13 @@ describe('a file', () => {
     expect((await uploaded(sdkFor(harness, other), lines('Hi.'))).id).toMatch(/^file-/);
   });
 
+  it('is refused where a guardrail substitutes values: they come back in no results', async () => {
+    const client = sdkFor(harness, guardedUser(harness, { action: 'substitute' }));
+    expect(await refusal(uploaded(client, lines('Hi.')))).toMatchObject({
+      ...{ status: 400, code: 'guardrail_too_slow' },
+    });
+  });
+
   it('is refused where a guardrail checks answers: results of batches pass none', async () => {
     for (const on of ['answer', 'tool_call'] as const) {
       const client = sdkFor(harness, guardedUser(harness, { on: ['user', on] }));

@@ -63,7 +63,7 @@ export class PlaceholderScan {
     return { cleared: this.#length - this.#rest.length, values };
   }
 
-  *end(): Steps<RestoredPiece> {
+  end(): RestoredPiece {
     const values: RestoredValue[] = [];
     this.#read(this.#rest, true, values);
     return { cleared: this.#length, values };

@@ -30,7 +30,7 @@ function restored(
     for (const value of piece.values) expect(value.until).toBeLessThanOrEqual(piece.cleared);
     values.push(...piece.values);
   }
-  values.push(...atOnce(scan.end()).values);
+  values.push(...scan.end().values);
   const parts: string[] = [];
   let end = 0;
   for (const { from, until, text: value } of values) {

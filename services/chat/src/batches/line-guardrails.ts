@@ -32,7 +32,8 @@ export class LineGuardrails {
 
   /**
    * A request as they let it pass: the same buffer without changes. Throws `content_blocked`, and `guardrail_too_slow` for
-   * one asking outside, as a batch may have 50,000 requests, and for one on answers: results are not checked.
+   * one asking outside, as a batch may have 50,000 requests, and for one on answers or with values to substitute: results
+   * are not read.
    */
   async passed(body: Buffer, api: BatchKind['api'], target: Target): Promise<Buffer> {
     const { tenantId } = this.#options.actor;
@@ -55,6 +56,8 @@ export class LineGuardrails {
     const run = index === null ? null : await guardrails.guardrailsOf(index, batch, signal);
     if (run !== null && run.outside !== null)
       throw new AppError('guardrail_too_slow', 'A guardrail that asks outside checks no batches.');
+    if (run !== null && run.substitution !== null)
+      throw new AppError('guardrail_too_slow', 'Values come back in no results of batches.');
     if (run?.checksAnswers === true)
       throw new AppError('guardrail_too_slow', 'A guardrail on answers or calls of tools checks no batches.');
     this.#run = run;

@@ -9,12 +9,12 @@ import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
 import { runCooperatively } from '@gatehouse/kit/cooperative';
 import { runForTurn, runSteps, type Steps } from '@gatehouse/kit/cooperative-steps';
 import type { Guardrail } from '../policies/guardrail.ts';
-import { StreamedText, type Findings } from './streamed-text.ts';
-import type { KindChecks } from './text-checks.ts';
+import type { PassingText } from './streamed-text.ts';
 
 /** The guardrails of an answer. */
-export interface AnswerChecks extends Findings {
-  readonly checks: ReadonlyMap<GuardedText, KindChecks>;
+export interface AnswerChecks {
+  /** A new text; null for one without checks. */
+  textOf(channel: TextChannel): PassingText | null;
   /** The guardrail to end an unchecked answer; null if it goes on. */
   readonly closed: Guardrail | null;
   /** The guardrail against a place beyond reading; null if it may go on. */
@@ -61,7 +61,7 @@ export class GuardedStream implements FrameSink {
   /** The frame being read. */
   #current: ArrivedFrame | null = null;
   readonly #held: HeldFrame[] = [];
-  readonly #texts = new Map<TextChannel, StreamedText>();
+  readonly #texts = new Map<TextChannel, PassingText>();
   /** The guardrail to end each choice, and the kind of the text behind it. */
   readonly #blocks = new Map<number, { guardrail: Guardrail; on: GuardedText }>();
   readonly #refused = new Set<number>();
@@ -236,17 +236,15 @@ export class GuardedStream implements FrameSink {
   }
 
   /** Null for a text of a kind without guardrails. */
-  #textOf(channel: TextChannel): StreamedText | null {
-    let text = this.#texts.get(channel);
-    if (text !== undefined) return text;
-    const checks = this.#options.checks.checks.get(channel.kind);
-    if (checks === undefined) return null;
-    text = new StreamedText(channel, checks, this.#options.checks);
-    this.#texts.set(channel, text);
+  #textOf(channel: TextChannel): PassingText | null {
+    const known = this.#texts.get(channel);
+    if (known !== undefined) return known;
+    const text = this.#options.checks.textOf(channel);
+    if (text !== null) this.#texts.set(channel, text);
     return text;
   }
 
-  #note({ choice, kind }: TextChannel, { blocked }: StreamedText): void {
+  #note({ choice, kind }: TextChannel, { blocked }: PassingText): void {
     if (blocked !== null) this.#block(choice, blocked.guardrail, kind);
   }
 

@@ -18,7 +18,9 @@ import {
 } from '../policies/guardrail.ts';
 import type { OutsideChecks } from './outside/outside-checks.ts';
 import type { OutsideGuardrail } from './outside/outside-guardrails.ts';
-import { RunGuardrails, type Finding, type RunGuardrailsOptions } from './run-guardrails.ts';
+import type { Finding, RunGuardrailsOptions } from './run-guardrails-options.ts';
+import { RunGuardrails } from './run-guardrails.ts';
+import { placeholderHasher, Substitution } from './substitution.ts';
 import { kindChecks, type CheckedGuardrail, type CheckFailure, type KindChecks } from './text-checks.ts';
 
 /** A run whose guardrails are looked up. */
@@ -106,7 +108,10 @@ export class Guardrails {
       if (scanning.length === 0) continue;
       checks.set(place, kindChecks(compiled.filter(({ guardrail }) => guardrail.on.includes(place))));
     }
+    const substitutes = compiled.some(({ guardrail }) => guardrail.action === 'substitute');
+    const { keyRing } = this.#options;
     return new RunGuardrails({
+      substitution: substitutes ? new Substitution(placeholderHasher(keyRing, run.tenantId)) : null,
       ...{ guardrails, applied: new Set(known.map(({ guardrail }) => guardrail)), checks, outside },
       isOlder: run.isOlder === true,
       ...failures,

@@ -10,11 +10,15 @@ import type { GuardrailOutcome } from '@gatehouse/contract/guardrail-results';
 import type { GuardedText } from '@gatehouse/contract/guardrail-rules';
 import type { GuardrailResult } from '../runs/run.ts';
 import { guardrailUnavailable, type Guardrail } from '../policies/guardrail.ts';
-import { OutsideGuardrails, type OutsideGuardrail, type OutsideNote } from './outside/outside-guardrails.ts';
-import type { CheckFailure, CheckMatch, KindChecks } from './text-checks.ts';
+import { OutsideGuardrails, type OutsideNote } from './outside/outside-guardrails.ts';
+import type { CheckFailure, CheckMatch } from './text-checks.ts';
 import type { AnswerChecks } from './guarded-stream.ts';
+import { argumentRules, argumentsIn, documentOf, resultRules } from './call-texts.ts';
 import { outcomeRanks, outcomes } from './outcomes.ts';
-import { asOlder, verdictOf, type JudgedText, type TextVerdict } from './text-verdict.ts';
+import type { RunGuardrailsOptions } from './run-guardrails-options.ts';
+import { StreamedText, type Findings } from './streamed-text.ts';
+import type { Substitution } from './substitution.ts';
+import { asOlder, verdictOf, type JudgedText, type Replacement, type TextVerdict } from './text-verdict.ts';
 import { bounded, changesWithin } from './view-bounds.ts';
 
 /** The header with the name of the guardrail behind a refusal. */
@@ -31,51 +35,16 @@ interface ViewVerdict {
   place: string;
 }
 
-const firstTime = { isRepeat: false, isOlder: false };
+interface Judging {
+  isRepeat?: boolean;
+  isOlder?: boolean;
+  /** Whether answers get its values back. */
+  isReturned?: boolean;
+}
 
 const nothingFound: TextVerdict = { blockedBy: null, blockedFrom: Infinity, changes: [] };
 
-/** A guardrail has found something in a text of this kind. */
-export interface Finding {
-  guardrail: Guardrail;
-  on: GuardedText;
-  outcome: GuardrailOutcome;
-}
-
-export interface RunGuardrailsOptions {
-  guardrails: readonly Guardrail[];
-  /** Those with a check that works: texts pass the others, which are open. */
-  applied: ReadonlySet<Guardrail>;
-  /** The checks of each kind of text; absent where no guardrail is on it. */
-  checks: ReadonlyMap<GuardedText, KindChecks>;
-  /** Those of the guardrails asking a model or a server. */
-  outside: readonly OutsideGuardrail[];
-  /** Whether the texts of its request are of earlier ones. */
-  isOlder?: boolean;
-  /** Those with a check that failed before there was anything to check. */
-  failing: readonly Guardrail[];
-  /** A finding of an admitted run. */
-  onFinding: (finding: Finding) => void;
-  onFailure: (failure: CheckFailure) => void;
-  /** A check has failed for an admitted run. */
-  onFailing: (guardrail: Guardrail) => void;
-}
-
 const [toolsBegin, toolsEnd] = [Buffer.from('{"tools":['), Buffer.from(']}')];
-
-const plainRules: Omit<TextRules, 'kind' | 'members'> = {
-  ...{ list: '', names: new Set(['result']), kindOf: () => null, isOfModel: () => false },
-  ...{ isSigned: () => false, isUnreadable: () => false, isSignedText: () => false, isThought: () => false },
-  ...{ unsigned: 'null', unrepeated: 'null' },
-};
-
-/** The arguments of a call, and its result. */
-export const argumentRules: TextRules = {
-  ...plainRules,
-  kind: 'tool_call',
-  members: { arguments: 'values' },
-};
-export const resultRules: TextRules = { ...plainRules, kind: 'tool_result', members: {} };
 
 /** Texts added by the gateway have no place in the request but the agent in it. */
 export const agentParam = 'model';
@@ -87,6 +56,7 @@ export const blockedResult = (guardrail: Guardrail): string =>
 
 const nothing: RunGuardrailsOptions = {
   ...{ guardrails: [], applied: new Set(), outside: [], checks: new Map() },
+  substitution: null,
   ...{ failing: [], onFinding: () => undefined, onFailure: () => undefined, onFailing: () => undefined },
 };
 
@@ -140,6 +110,11 @@ export class RunGuardrails {
     return this.#options.guardrails.some(({ action }) => action !== 'flag');
   }
 
+  /** The values on their way to the provider and back; null where no guardrail substitutes any. */
+  get substitution(): Substitution | null {
+    return this.#options.substitution;
+  }
+
   /** Whether some guardrail checks what the client gets. */
   get checksAnswers(): boolean {
     return this.#options.guardrails.some(({ on }) => on.some(isOutput));
@@ -185,32 +160,43 @@ export class RunGuardrails {
   ): Steps<Buffer> {
     const view = yield* TextView.read(body, rules, bounded(grow));
     const { blockedBy, changes, place } = yield* this.#judgeAll(view, {
-      isRepeat,
-      isOlder: this.isOlder && param === undefined,
+      ...{ isRepeat, isOlder: this.isOlder && param === undefined },
+      isReturned: param === undefined,
     });
     if (blockedBy !== null) this.refuse(blockedBy, param ?? place);
     else this.#refuseUnreadable(view.unreadable, param);
     if (this.#refusal !== null) return body;
-    return changes.length === 0 ? body : (yield* view.rewritten(changes)).whole;
+    const rewritten = yield* view.rewritten(changes, { movesForms: this.substitution !== null });
+    return rewritten.all[0] === body ? body : rewritten.whole;
   }
 
   /** A text added by the gateway, with its changes. */
   *textPassed(text: string, { kind, isOlder }: { kind: GuardedText; isOlder: boolean }): Steps<string> {
     const { blockedBy, changes } = yield* this.#judge({ kind, isOlder, isFixed: false, value: text });
+    yield* this.#noteValues(text, changes, kind !== 'system');
     if (blockedBy !== null) this.refuse(blockedBy, agentParam);
-    return changed(text, changes);
+    return changed(text, this.substitution?.allWritten(changes, text) ?? changes);
   }
 
   /** The arguments of a call by the gateway, with their changes; a sentence for the model if they are blocked. */
-  *argumentsPassed(argumentsJson: string): Steps<{ argumentsJson: string } | { blocked: string }> {
-    const begin = Buffer.from('{"arguments":');
-    const body = Buffer.concat([begin, Buffer.from(`${argumentsJson}}`)]);
-    const view = yield* TextView.read(body, argumentRules, bounded());
-    const { blockedBy, changes } = yield* this.#judgeAll(view);
+  *argumentsPassed(
+    argumentsJson: string,
+    judging: Pick<Judging, 'isRepeat'> = {},
+  ): Steps<{ argumentsJson: string } | { blocked: string }> {
+    const view = yield* TextView.read(documentOf(argumentsJson), argumentRules, bounded());
+    const { blockedBy, changes } = yield* this.#judgeAll(view, judging);
     if (blockedBy !== null) return { blocked: blockedCall(blockedBy) };
     if (changes.length === 0) return { argumentsJson };
-    const { whole } = yield* view.rewritten(changes);
-    return { argumentsJson: whole.subarray(begin.length, -1).toString() };
+    return { argumentsJson: argumentsIn((yield* view.rewritten(changes)).whole) };
+  }
+
+  /** The arguments of a call by the gateway with the values of their placeholders, before they are checked. */
+  *argumentsRestored(argumentsJson: string): Steps<string> {
+    const { substitution } = this;
+    if (substitution?.isUsed !== true) return argumentsJson;
+    return argumentsIn(
+      yield* substitution.documentRestored(documentOf(argumentsJson), argumentRules, bounded()),
+    );
   }
 
   /** The result of such a call, with its changes; a sentence for the model in place of a blocked one. */
@@ -220,7 +206,7 @@ export class RunGuardrails {
       resultRules,
       bounded(),
     );
-    const { blockedBy, changes } = yield* this.#judgeAll(view);
+    const { blockedBy, changes } = yield* this.#judgeAll(view, { isReturned: true });
     if (blockedBy !== null) return blockedResult(blockedBy);
     if (changes.length === 0) return content;
     const { whole } = yield* view.rewritten(changes);
@@ -249,13 +235,16 @@ export class RunGuardrails {
     const closed = guardrails.find(
       ({ onError, action, on }) => onError === 'closed' && action !== 'flag' && on.some(isOutput),
     );
+    const note: Findings['note'] = (on, matches, durationMs) => {
+      if (!isRepeat) this.#note(on, matches, durationMs);
+    };
     return {
-      checks,
       closed: closed ?? null,
-      guardrailAgainst: (place) => this.#guardrailAgainst(place),
-      note: (on, matches, durationMs) => {
-        if (!isRepeat) this.#note(on, matches, durationMs);
+      textOf: (channel) => {
+        const kindsChecks = checks.get(channel.kind);
+        return kindsChecks === undefined ? null : new StreamedText(channel, kindsChecks, { note });
       },
+      guardrailAgainst: (place) => this.#guardrailAgainst(place),
       refused: (guardrail, on) => {
         this.isAnswerBlocked = true;
         this.#noteOutcome(guardrail, on, 'blocked');
@@ -284,16 +273,27 @@ export class RunGuardrails {
   }
 
   /** The changes of all texts of a view, up to the first blocked one, at `place`. */
-  *#judgeAll({ texts }: TextView, { isRepeat, isOlder } = firstTime): Steps<ViewVerdict> {
-    const changes: ViewChange[] = [];
+  *#judgeAll(
+    { texts }: TextView,
+    { isRepeat = false, isOlder = false, isReturned = false }: Judging = {},
+  ): Steps<ViewVerdict> {
+    const changes: (ViewChange & Replacement)[] = [];
     for (const viewText of texts) {
       const verdict = yield* this.#judge(isOlder ? asOlder(viewText) : viewText, isRepeat);
       const { blockedBy } = verdict;
       if (blockedBy !== null) return { blockedBy, changes: [], place: viewText.param };
       for (const change of changesWithin(mostChanges - changes.length, viewText.value, verdict.changes))
         changes.push({ viewText, ...change });
+      yield* this.#noteValues(viewText.value, verdict.changes, isReturned);
     }
-    return { blockedBy: null, changes, place: '' };
+    const { substitution } = this;
+    if (substitution === null) return { blockedBy: null, changes, place: '' };
+    const written = changes.map((each) => ({ ...each, ...substitution.written(each, each.viewText.value) }));
+    return { blockedBy: null, changes: written, place: '' };
+  }
+
+  *#noteValues(text: string, changes: readonly Replacement[], isReturned: boolean): Steps<void> {
+    if (changes.length > 0) yield* this.substitution?.note(text, changes, isReturned) ?? [];
   }
 
   *#judge(text: CheckedText, isRepeat = false): Steps<TextVerdict> {

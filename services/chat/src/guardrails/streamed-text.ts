@@ -12,9 +12,18 @@ export interface Findings {
   note(on: GuardedText, matches: readonly CheckMatch[], durationMs: number): void;
 }
 
-/** A text of a streamed answer. Its pieces are checked as they arrive. */
-export class StreamedText {
+/** A text of a stream on its way. */
+export interface PassingText {
   /** The match to end its choice; null without one. */
+  readonly blocked: { guardrail: Guardrail; from: number } | null;
+  push(piece: string): Steps<void>;
+  end(): Steps<void>;
+  /** Whether all of it up to a place may leave. */
+  passes(end: number): boolean;
+}
+
+/** A text of a streamed answer. Its pieces are checked as they arrive. */
+export class StreamedText implements PassingText {
   blocked: { guardrail: Guardrail; from: number } | null = null;
   readonly #channel: TextChannel;
   readonly #findings: Findings;

@@ -21,6 +21,12 @@ export function asOlder<Text extends JudgedText & { kind: GuardedText; value: st
   return { kind, value, isFixed, isOlder: isOlder || !isFixed };
 }
 
+/** A change with the text of a mask. */
+export interface Replacement extends TextChange {
+  /** The type of a value with a placeholder of its own; absent for a mask. */
+  type?: string;
+}
+
 /** The result of the matches in a text. */
 export interface TextVerdict {
   /** The guardrail to block it; null if it may go on with its changes. */
@@ -28,7 +34,7 @@ export interface TextVerdict {
   /** The place of the match to block it. */
   blockedFrom: number;
   /** Up to there. They don't overlap. */
-  changes: readonly TextChange[];
+  changes: readonly Replacement[];
 }
 
 const ranks: Readonly<Record<Guardrail['action'], number>> = { block: 0, mask: 1, substitute: 2, flag: 3 };
@@ -73,6 +79,7 @@ function winnerOf(group: readonly CheckMatch[]): CheckMatch {
   return { ...winner, from, until };
 }
 
-function replacementOf({ guardrail, type, from, until }: CheckMatch): TextChange {
-  return { from, until, text: guardrail.action === 'block' ? '[BLOCKED]' : `[${type.toUpperCase()}]` };
+function replacementOf({ guardrail: { action }, type, from, until }: CheckMatch): Replacement {
+  const text = action === 'block' ? '[BLOCKED]' : `[${type.toUpperCase()}]`;
+  return action === 'substitute' ? { from, until, text, type } : { from, until, text };
 }

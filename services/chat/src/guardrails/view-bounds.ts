@@ -1,7 +1,7 @@
 import type { Grow } from '@gatehouse/dialects/text-view/text-view';
-import type { TextChange } from '@gatehouse/dialects/text-view/text-source';
 import { AppError } from '@gatehouse/kit/errors';
 import { viewBytes } from '../bounds.ts';
+import type { Replacement } from './text-verdict.ts';
 
 /** Counts the memory of a view. Throws `payload_too_large` beyond `most`. */
 export function bounded(grow: Grow = () => undefined, most = viewBytes): Grow {
@@ -17,8 +17,8 @@ export function bounded(grow: Grow = () => undefined, most = viewBytes): Grow {
 export function changesWithin(
   most: number,
   text: string,
-  changes: readonly TextChange[],
-): readonly TextChange[] {
+  changes: readonly Replacement[],
+): readonly Replacement[] {
   const [first] = changes;
   if (first === undefined || changes.length <= most) return changes;
   return [{ from: 0, until: text.length, text: first.text }];

@@ -48,6 +48,8 @@ export interface RecallTurn {
   sessionId: string | null;
   /** By the monotonic clock. */
   arrivedAt: number;
+  /** The question as its user wrote it, where guardrails have substituted values. */
+  restored?: (question: string) => string;
   /** The passages as guardrails let them pass; absent without any. */
   passed?: ((passages: readonly Passage[]) => Promise<readonly Passage[]>) | undefined;
 }
@@ -87,7 +89,12 @@ export class RecallStep {
     const question = memory === null ? null : request.lastUserText();
     if (memory === null || question === null) return { target, recall: null, passages: [] };
     const startedAt = monotonicMs();
-    const { outcome, mode, passages } = await this.#search(turn, memory, question.text, startedAt);
+    const { outcome, mode, passages } = await this.#search(
+      turn,
+      memory,
+      turn.restored?.(question.text) ?? question.text,
+      startedAt,
+    );
     const reference = referenceOf(turn.passed === undefined ? passages : await turn.passed(passages));
     const recall: Recall = {
       id: newId(),

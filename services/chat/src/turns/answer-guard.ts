@@ -1,11 +1,14 @@
 import type { Dialect, FrameSink, StreamReader } from '@gatehouse/dialects/dialect';
+import type { RefusalWriter } from '@gatehouse/dialects/refusal-writer';
 import type { Usage } from '@gatehouse/dialects/usage/usage';
 import { assertReadable } from '@gatehouse/dialects/wire/readable';
 import { cooperativeFor, runSteps } from '@gatehouse/kit/cooperative-steps';
 import { GuardedStream, type AnswerChecks } from '../guardrails/guarded-stream.ts';
 import type { RunGuardrails } from '../guardrails/run-guardrails.ts';
+import type { Model } from '../catalogue/catalogue.ts';
+import type { Substitution } from '../guardrails/substitution.ts';
 import type { Guardrail } from '../policies/guardrail.ts';
-import type { AnswerFilter } from './turn-stage.ts';
+import type { AnswerFilter, AnswerObserver } from './turn-stage.ts';
 
 export interface AnswerGuardOptions {
   guardrails: RunGuardrails;
@@ -24,13 +27,23 @@ export interface AnswerGuardOptions {
   /** Called when guardrails have ended a stream, so its provider has nothing more to say. */
   onOver: () => void;
   onFailed: (error: unknown) => void;
+  /** Puts values in place of their placeholders; null where the answer can have none. */
+  substitution: Substitution | null;
 }
 
-/** The guardrails of one answer: the client, memory, previews and everything stored get what they have let pass. */
+/**
+ * The guardrails of one answer: the client, memory, previews and everything stored get what they have let pass. Then values
+ * are put in place of their placeholders.
+ */
 export class AnswerGuard implements AnswerFilter {
   readonly #options: AnswerGuardOptions;
   readonly #reader: StreamReader;
   #stream: GuardedStream | null = null;
+  #restoring: GuardedStream | null = null;
+  #observer: AnswerObserver | null = null;
+  readonly #held = { checking: 0, restoring: 0 };
+  /** The last frames of a stream ended by guardrails. */
+  #ends: readonly Buffer[] | null = null;
   /** The words of a whole answer; `null` for its provider's own. */
   #whole: { beginning: string; text: string } | null | undefined;
 
@@ -46,36 +59,71 @@ export class AnswerGuard implements AnswerFilter {
 
   /** The text of the model, cut; empty unless it is kept, and for a blocked answer. Null for its provider's. */
   get text(): string | null {
+    if (!this.#options.guardrails.checksAnswers) return null;
     if (this.#options.guardrails.isAnswerBlocked) return '';
     return this.#whole === undefined ? this.#reader.keptText : (this.#whole?.text ?? null);
   }
 
+  /** Whether the answer gets values in place of placeholders. */
+  get restores(): boolean {
+    return this.#options.substitution !== null;
+  }
+
+  /** Before the answer passes. */
+  observe(observer: AnswerObserver): void {
+    this.#observer = observer;
+  }
+
   stream(next: FrameSink): FrameSink {
-    const { dialect, tenantId, choices, hold, onOver, guardrails, onFailed } = this.#options;
+    const { dialect, tenantId, choices, onOver, guardrails, onFailed, substitution } = this.#options;
+    const rules = dialect.texts.frame;
+    if (substitution !== null)
+      this.#restoring = new GuardedStream({
+        ...{ tenantId, rules, writer: noRefusals, next, onOver: () => undefined },
+        hold: (bytes) => this.#hold('restoring', bytes),
+        checks: substitution.streamed(onFailed),
+      });
+    const seenSink = this.#seen(this.#restoring ?? next);
+    if (!guardrails.checksAnswers) return seenSink;
     this.#stream = new GuardedStream({
-      ...{ tenantId, hold, onOver, rules: dialect.texts.frame },
+      ...{ tenantId, onOver, rules, next: seenSink },
+      hold: (bytes) => this.#hold('checking', bytes),
       checks: guardrails.answerChecks({ onFailed }),
       isFlagging: !guardrails.changesAnswers,
       writer: dialect.refusalWriter(choices),
-      next: {
-        write: (frames) => {
-          this.#read(frames);
-          return next.write(frames);
-        },
-        onDrain: (listener) => next.onDrain(listener),
-      },
     });
     return this.#stream;
   }
 
+  #seen(next: FrameSink): FrameSink {
+    return {
+      write: (frames) => {
+        this.#read(frames);
+        this.#observer?.frames(frames);
+        return next.write(frames);
+      },
+      onDrain: (listener) => next.onDrain(listener),
+    };
+  }
+
+  #hold(stream: 'checking' | 'restoring', bytes: number): boolean {
+    this.#held[stream] = bytes;
+    return this.#options.hold(this.#held.checking + this.#held.restoring);
+  }
+
   async end(last: readonly Buffer[]): Promise<void> {
-    if (this.#stream === null) return;
-    await this.#stream.end(last);
-    if (!this.#stream.isOver) this.#read(this.#stream.lastFrames(last));
+    await this.#stream?.end(last);
+    if (this.#ends !== null) return;
+    if (this.isOver) this.#ends = this.#refusalEnds();
+    const passed = this.#ends ?? this.#stream?.lastFrames(last) ?? last;
+    this.#read(this.#ends === null ? passed : []);
+    await this.#restoring?.end(passed);
   }
 
   lastFrames(frames: readonly Buffer[]): readonly Buffer[] {
-    return this.#stream?.lastFrames(frames) ?? frames;
+    const passed = this.#stream?.lastFrames(frames) ?? frames;
+    this.#observer?.lastFrames(passed);
+    return this.#restoring?.lastFrames(passed) ?? passed;
   }
 
   get isOver(): boolean {
@@ -83,6 +131,10 @@ export class AnswerGuard implements AnswerFilter {
   }
 
   endFrames(): readonly Buffer[] {
+    return this.#ends ?? this.#refusalEnds();
+  }
+
+  #refusalEnds(): readonly Buffer[] {
     const { usage, wantsUsage } = this.#options;
     return this.#stream?.endFrames(usage(), wantsUsage) ?? [];
   }
@@ -90,9 +142,27 @@ export class AnswerGuard implements AnswerFilter {
   /** The turn is over. */
   close(): void {
     this.#stream?.close();
+    this.#restoring?.close();
   }
 
-  async whole(bytes: Buffer): Promise<Buffer> {
+  async whole(bytes: Buffer, model: Model): Promise<Buffer> {
+    const passed = this.#options.guardrails.checksAnswers ? await this.#checked(bytes) : bytes;
+    await this.#observer?.whole(passed, model);
+    return this.#restored(passed);
+  }
+
+  /** A whole answer that can't be read goes on with its placeholders. */
+  async #restored(bytes: Buffer): Promise<Buffer> {
+    const { substitution, dialect, tenantId, onFailed } = this.#options;
+    if (substitution === null) return bytes;
+    const restoring = substitution.documentRestored(bytes, dialect.texts.answer);
+    return runSteps(restoring, cooperativeFor(bytes, tenantId)).catch((error: unknown) => {
+      onFailed(error);
+      return bytes;
+    });
+  }
+
+  async #checked(bytes: Buffer): Promise<Buffer> {
     const { guardrails, dialect, tenantId, keepsText } = this.#options;
     const body = await this.#passed(bytes);
     this.#whole = null;
@@ -160,6 +230,13 @@ export class AnswerGuard implements AnswerFilter {
   }
 
   #read(frames: readonly Buffer[]): void {
+    if (!this.#options.guardrails.checksAnswers) return;
     for (const frame of frames) this.#reader.read(frame);
   }
 }
+
+/** For a stream with no end but its provider's. */
+const noRefusals: RefusalWriter = {
+  ...{ see: () => undefined, left: () => undefined, open: [], refuse: () => [], endFrames: () => [] },
+  ...{ isBeginning: () => false, without: (frame) => frame },
+};

@@ -1,5 +1,7 @@
+import type { AnswerView } from '@gatehouse/dialects/dialect';
 import { RunContent, type AgentAdditions, type RunContents } from '../run-content/run-content.ts';
-import type { AnswerFilter, StartedTurn, TurnStage } from './turn-stage.ts';
+import { answerAdditions } from './stored-response-stage.ts';
+import type { AnswerFilter, AnswerObserver, StartedTurn, TurnStage } from './turn-stage.ts';
 
 export interface ContentDependencies {
   contents: RunContents;
@@ -21,8 +23,14 @@ export function contentStage({ contents }: ContentDependencies): TurnStage {
       });
       return turn.content.addRequest(sent);
     },
-    answer({ content }) {
-      return content === null ? null : { filter: seenBy(content) };
+    answer(turn) {
+      const { content, answerGuard, request } = turn;
+      if (content === null) return null;
+      if (answerGuard?.restores !== true) return { filter: seenBy(content) };
+      // Values of a run are stored nowhere: its content has their placeholders.
+      const view = request.viewWith?.(answerAdditions(turn)) ?? null;
+      answerGuard.observe(observedBy(content, view));
+      return null;
     },
     ended(turn) {
       const { content, run } = turn;
@@ -37,6 +45,20 @@ export function contentStage({ contents }: ContentDependencies): TurnStage {
 function additionsOf({ target, passages }: StartedTurn): AgentAdditions | null {
   const { agentId, systemPrompt, defaults } = target;
   return agentId === null ? null : { systemPrompt, parameters: defaults, passages };
+}
+
+/** Sees an answer before its values, as its client would get it. */
+function observedBy(content: RunContent, view: AnswerView | null): AnswerObserver {
+  const shownFrames = (frames: readonly Buffer[]): readonly Buffer[] =>
+    view === null ? frames : frames.map((frame) => view.frame(frame));
+  return {
+    frames: (frames) => content.addFrames(shownFrames(frames)),
+    lastFrames: (frames) => content.endFrames(shownFrames(frames)),
+    whole: async (bytes, model) => {
+      const { tenantId } = content.run;
+      await content.addDocument(view === null ? bytes : await view.whole(bytes, tenantId, model));
+    },
+  };
 }
 
 function seenBy(content: RunContent): AnswerFilter {

@@ -1,6 +1,7 @@
 import { cooperativeFor, runSteps, type InTurn } from '@gatehouse/kit/cooperative-steps';
 import type { Passage } from '@gatehouse/proto/memory/v1/memory';
 import type { RunGuardrails } from '../guardrails/run-guardrails.ts';
+import type { Substitution } from '../guardrails/substitution.ts';
 import { dialects } from '@gatehouse/dialects/dialects';
 import { sampleOf } from '@gatehouse/dialects/usage/token-estimate';
 import type { TurnTools } from '../tools/tool-loop.ts';
@@ -25,15 +26,23 @@ export function guardrailStage(dependencies: GuardrailDependencies): TurnStage {
   return {
     admitted: (turn) => (turn.guardrails === null ? undefined : checkAdditions(turn, turn.guardrails)),
     request(turn, input) {
-      // Nothing of an answer is shown before it is checked.
+      // Nothing of an answer is storedCall before it is checked.
       if (turn.guardrails?.checksAnswers === true) turn.run.showAs(() => '');
       return checkOutside(dependencies, turn, input);
     },
     answer(turn) {
-      if (turn.guardrails?.checksAnswers !== true || turn.request.operation !== 'chat') return null;
-      const guard = guardOf(turn, turn.guardrails, dependencies);
+      const { guardrails, request, run, tools } = turn;
+      if (guardrails === null || request.operation !== 'chat') return null;
+      const { checksAnswers, substitution } = guardrails;
+      // Results of tools may have values later on.
+      const isRestored = substitution !== null && (substitution.isUsed || tools !== null);
+      if (!checksAnswers && !isRestored) return null;
+      const guard = guardOf(turn, guardrails, {
+        ...dependencies,
+        restoring: isRestored ? substitution : null,
+      });
       turn.answerGuard = guard;
-      turn.run.showAs(() => guard.beginning);
+      if (checksAnswers) run.showAs(() => guard.beginning);
       return { filter: guard };
     },
     ended: (turn) => turn.answerGuard?.close(),
@@ -43,11 +52,12 @@ export function guardrailStage(dependencies: GuardrailDependencies): TurnStage {
 function guardOf(
   { run, request, dialect, ending, remember }: StartedTurn,
   guardrails: RunGuardrails,
-  { answers, log }: GuardrailDependencies,
+  { answers, log, restoring }: GuardrailDependencies & { restoring: Substitution | null },
 ): AnswerGuard {
   const { tenantId, id } = run.identity;
   const room = answers.open(tenantId);
   return new AnswerGuard({
+    substitution: restoring,
     ...{ guardrails, dialect, tenantId, choices: request.choices, keepsText: remember !== null },
     ...{ usage: () => run.usage, wantsUsage: request.wantsUsage },
     hold: (bytes) => room.hold(bytes) && bytes <= maxHeldBytes,
@@ -103,14 +113,23 @@ function guardedCall(
   { inTurn, tenantId }: { inTurn: InTurn; tenantId: string },
 ): TurnTools['call'] {
   return async (tool, argumentsJson, signal) => {
-    const passed = await runSteps(guardrails.argumentsPassed(argumentsJson), inTurn);
+    const restored = await runSteps(guardrails.argumentsRestored(argumentsJson), inTurn);
+    const passed = await runSteps(guardrails.argumentsPassed(restored), inTurn);
     const askedCall = 'blocked' in passed ? passed : await askedArguments(guardrails, passed, tenantId);
     if ('blocked' in askedCall)
       return { content: askedCall.blocked, outcome: 'content_blocked', argumentsJson: '{}' };
     const { content, outcome } = await call(tool, askedCall.argumentsJson, signal);
     const checked = await runSteps(guardrails.resultPassed(content), inTurn);
     const passedResult = await askedResult(guardrails, checked, tenantId);
-    return { content: passedResult, outcome, argumentsJson: askedCall.argumentsJson };
+    if (restored === argumentsJson)
+      return { content: passedResult, outcome, argumentsJson: askedCall.argumentsJson };
+    // Stored arguments have placeholders.
+    const storedCall = await runSteps(guardrails.argumentsPassed(argumentsJson, { isRepeat: true }), inTurn);
+    return {
+      content: passedResult,
+      outcome,
+      argumentsJson: 'blocked' in storedCall ? '{}' : storedCall.argumentsJson,
+    };
   };
 }
 

@@ -19,7 +19,10 @@ export function memoryStage({ recall, remember }: MemoryDependencies): TurnStage
       const { target, member, sessionId, arrivedAt } = turn;
       if (target.memory === null || member === null) return;
       const passed = passagesPassed(turn);
-      const search = { request: facts, actor: member, target, sessionId, arrivedAt, passed };
+      const search = {
+        ...{ request: facts, actor: member, target, sessionId, arrivedAt, passed },
+        restored: (question: string) => restoredText(turn, question),
+      };
       return recall.run(search).then((result) => {
         ({ target: turn.target, recall: turn.recall } = result);
         if (turn.settings.storesContent) turn.passages = result.passages;
@@ -30,8 +33,9 @@ export function memoryStage({ recall, remember }: MemoryDependencies): TurnStage
       if (turn.target.memory !== null) turn.remember = remembering(remember, turn, facts);
       return undefined;
     },
-    ended({ run, remember: add }, outcome) {
-      if ('text' in outcome) add?.({ runId: run.identity.id, text: outcome.text });
+    ended(turn, outcome) {
+      if ('text' in outcome)
+        turn.remember?.({ runId: turn.run.identity.id, text: restoredText(turn, outcome.text) });
     },
   };
 }
@@ -42,9 +46,10 @@ export function memoryStage({ recall, remember }: MemoryDependencies): TurnStage
  */
 function remembering(
   queue: MemoryDependencies['remember'],
-  { member, target, sessionId, arrivedAt }: TurnContext,
+  turn: TurnContext,
   request: AcceptedRequest,
 ): TurnContext['remember'] {
+  const { member, target, sessionId, arrivedAt } = turn;
   const { memory, agentId } = target;
   if (memory?.write !== true || agentId === null) return null;
   if (member === null || member.userId === null) return null;
@@ -52,13 +57,20 @@ function remembering(
   const question = request.lastUserText();
   if (question === null) return null;
   const { tenantId, userId } = member;
-  const turn = {
+  const remembered = {
     ...{ tenantId, agentId, userId, sessionId: sessionId ?? '', analyser: memory.analyser },
-    input: cutText(question.text, maxMemoryChars),
+    input: cutText(restoredText(turn, question.text), maxMemoryChars),
     startedAtMs: BigInt(Math.floor(nowMs() - (monotonicMs() - arrivedAt))),
   };
   return ({ runId, text: output }) => {
     // A turn with tool calls at its end goes on in another one.
-    if (output.trim() !== '') queue.add({ ...turn, runId, output });
+    if (output.trim() !== '') queue.add({ ...remembered, runId, output });
   };
+}
+
+/** A text of a conversation as its user has it: memory has values in place of their placeholders. */
+function restoredText({ guardrails }: TurnContext, text: string): string {
+  const substitution = guardrails?.substitution ?? null;
+  if (substitution === null) return text;
+  return cutText(substitution.restored(cutText(text, maxMemoryChars)), maxMemoryChars);
 }

@@ -7,14 +7,8 @@ import type { Pricing } from '../catalogue/pricing.ts';
 import { askAbout, documentTexts, plainText, type AskedTexts } from '../guardrails/outside/asked-texts.ts';
 import { GuardrailModels } from '../guardrails/outside/guardrail-models.ts';
 import type { OutsideGuardrails } from '../guardrails/outside/outside-guardrails.ts';
-import {
-  agentParam,
-  argumentRules,
-  blockedCall,
-  blockedResult,
-  resultRules,
-  type RunGuardrails,
-} from '../guardrails/run-guardrails.ts';
+import { argumentRules, resultRules } from '../guardrails/call-texts.ts';
+import { agentParam, blockedCall, blockedResult, type RunGuardrails } from '../guardrails/run-guardrails.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';

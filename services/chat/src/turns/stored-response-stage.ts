@@ -15,9 +15,11 @@ export interface StoredResponseDependencies {
  */
 export function storedResponseStage({ responses }: StoredResponseDependencies): TurnStage {
   return {
-    request({ request, actor: { tenantId } }) {
+    request({ request, guardrails, actor: { tenantId } }) {
       if (request.compaction === undefined) return;
-      const seal = (summary: string): string => responses.summaries.seal(summary, tenantId);
+      const substitution = guardrails?.substitution ?? null;
+      const seal = (summary: string): string =>
+        responses.summaries.seal(substitution?.restored(summary) ?? summary, tenantId);
       request.sealSummary = seal;
     },
     answer(turn) {
@@ -25,7 +27,7 @@ export function storedResponseStage({ responses }: StoredResponseDependencies): 
       const store = stored?.store ?? null;
       if (request.viewWith === undefined && store === null) return null;
       const { tenantId } = run.identity;
-      const additions = additionsOf(turn);
+      const additions = answerAdditions(turn);
       const view = request.viewWith?.(additions) ?? null;
       const filter = view && shownBy(view, tenantId);
       const storedView = store === null ? undefined : request.keptView?.(additions);
@@ -84,7 +86,7 @@ class ItemFrames {
 }
 
 /** The parts of an answer added by the gateway, or hidden since a provider repeats them. */
-function additionsOf({ target, tools, stored, run }: StartedTurn): Additions {
+export function answerAdditions({ target, tools, stored, run }: StartedTurn): Additions {
   const { previousId = null, store = null } = stored ?? {};
   const isNamed = store !== null || previousId !== null;
   return {

@@ -77,6 +77,14 @@ export interface AnswerFilter {
   whole(bytes: Buffer, model: Model): Promise<Buffer>;
 }
 
+/** Sees an answer as its guardrails let it pass, before values are put into it. */
+export interface AnswerObserver {
+  frames(frames: readonly Buffer[]): void;
+  /** The last frames of a stream. Called again with others. */
+  lastFrames(frames: readonly Buffer[]): void;
+  whole(bytes: Buffer, model: Model): Promise<void>;
+}
+
 /** An answer once it has arrived as a whole. */
 export interface CompleteAnswer {
   model: Model;
@@ -175,7 +183,14 @@ export interface TurnContext {
    * The guardrails of the begun answer; null where no guardrail checks it. `text`: of the model, as its client got it; null
    * where it is the provider's.
    */
-  answerGuard: { readonly text: string | null; close(): void } | null;
+  answerGuard: {
+    readonly text: string | null;
+    /** Whether the answer gets values in place of placeholders. */
+    readonly restores: boolean;
+    /** Before the answer passes. */
+    observe(observer: AnswerObserver): void;
+    close(): void;
+  } | null;
 }
 
 export interface StoredState {
