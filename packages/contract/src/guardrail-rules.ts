@@ -26,7 +26,7 @@ export const maxGuardrailBytes = 65_536;
 /** The most bytes of `except` together. */
 export const maxExceptBytes = 16_384;
 
-/** The texts read by checks outside the gateway. */
+/** Texts on their way to a model: checks outside read no others, and no others have values to substitute. */
 const inputs: readonly GuardedText[] = ['system', 'user', 'tool_result'];
 
 /** Defaults by check and action. */
@@ -35,7 +35,7 @@ export function defaultBehaviour({
   action,
 }: Pick<Behaviour, 'check' | 'action'>): Pick<Behaviour, 'on' | 'on_error' | 'hold'> {
   const asksModel = check.type === 'moderation' || check.type === 'model';
-  const checked = isBuiltIn(check) ? guardedTexts : inputs;
+  const checked = isBuiltIn(check) && action !== 'substitute' ? guardedTexts : inputs;
   return {
     on: asksModel ? checked.filter((text) => text !== 'system') : checked,
     on_error: action === 'flag' ? 'open' : 'closed',
@@ -56,7 +56,13 @@ export function refusalOf({ check, action, on, hold }: Behaviour): Refusal | nul
     return { param: 'action', reason: `${type} names no place in a text: it can only block or flag` };
   if (type === 'webhook' && action === 'substitute')
     return { param: 'action', reason: 'webhook names no type of a match: it can block, mask or flag' };
-  if (action === 'substitute') return { param: 'action', reason: 'substitute is not available yet' };
+  if (type === 'presidio' && action === 'substitute')
+    return { param: 'action', reason: 'presidio can block, mask or flag: it does not substitute yet' };
+  if (action === 'substitute' && on.some((text) => !inputs.includes(text)))
+    return {
+      param: 'on',
+      reason: 'substitute is for system, user and tool_result: answers get the values back',
+    };
   if (!isBuiltIn(check) && on.some((text) => !inputs.includes(text)))
     return { param: 'on', reason: `${type} checks only system, user and tool_result yet` };
   if (isBuiltIn(check) && typeof hold === 'number')

@@ -26,6 +26,7 @@ describe('a guardrail', () => {
     const defaults = (type: string, action: GuardrailAction) =>
       defaultBehaviour({ check: checkOf(checks[type] ?? {}), action });
     expect(defaults('pii', 'mask')).toEqual({ on: all, on_error: 'closed', hold: null });
+    expect(defaults('pii', 'substitute').on).toEqual(['system', 'user', 'tool_result']);
     expect(defaults('secrets', 'flag')).toEqual({ on: all, on_error: 'open', hold: null });
     expect(defaults('presidio', 'mask')).toEqual({
       ...{ on: ['system', 'user', 'tool_result'], on_error: 'closed', hold: 'answer' },
@@ -44,15 +45,16 @@ describe('a guardrail', () => {
       type,
       guardrailActions.filter((action) => refusal(check, action) === null),
     ]);
-    const every = ['block', 'mask', 'flag'];
+    const every = ['block', 'mask', 'substitute', 'flag'];
     expect(Object.fromEntries(possible)).toEqual({
-      ...{ pii: every, secrets: every, patterns: every, presidio: every },
+      ...{ pii: every, secrets: every, patterns: every, presidio: ['block', 'mask', 'flag'] },
       ...{ moderation: ['block', 'flag'], model: ['block', 'flag'], webhook: ['block', 'mask', 'flag'] },
     });
     for (const text of ['answer', 'tool_call']) {
       expect(refusal(checks['presidio'] ?? {}, 'mask', { on: ['user', text] })?.param).toBe('on');
       expect(refusal(checks['pii'] ?? {}, 'mask', { on: [text] })).toBeNull();
     }
+    expect(refusal(checks['pii'] ?? {}, 'substitute', { on: ['user', 'answer'] })?.param).toBe('on');
     expect(refusal(checks['pii'] ?? {}, 'mask', { hold: 200 })?.param).toBe('hold');
     expect(refusal(checks['pii'] ?? {}, 'mask', { hold: 'answer' })).toBeNull();
     expect(refusal(checks['presidio'] ?? {}, 'mask', { hold: 200 })).toBeNull();

@@ -33,7 +33,7 @@ const definition = {
   action: z
     .enum(guardrailActions)
     .describe(
-      '`block`: nothing of the text arrives, and an answer ends. `mask`: a placeholder such as `[EMAIL]` stands for each match. `substitute`: not available yet. `flag`: only recorded',
+      '`block`: nothing of the text arrives, and an answer ends. `mask`: a placeholder such as `[EMAIL]` stands for each match. `substitute`, `on` the first three: the model gets a placeholder such as `EMAIL4821390756`, and answers get the value back. `flag`: only recorded',
     ),
   except: setOf(namePattern)
     .max(200)

@@ -76,7 +76,7 @@ describe('a guardrail', () => {
     ['a name like an id', { name: newId() }, 'name'],
     ['an action that its check cannot do', { check: model, action: 'mask' }, 'action'],
     ['a text that its check does not read yet', { check: model, action: 'flag', on: ['answer'] }, 'on'],
-    ['an action not available yet', { action: 'substitute' }, 'action'],
+    ['an action for another text', { action: 'substitute', on: ['user', 'answer'] }, 'on'],
     ['pieces for a built-in check', { hold: 200 }, 'hold'],
     ['no pattern', { check: { type: 'patterns' } }, 'check.patterns'],
     [

@@ -29,7 +29,7 @@ export const checkTypes: Readonly<Record<CheckType, string>> = {
 export const actions: Readonly<Record<GuardrailAction, string>> = {
   block: 'block',
   mask: 'mask',
-  substitute: 'substitute (not available yet)',
+  substitute: 'substitute',
   flag: 'only record',
 };
 
