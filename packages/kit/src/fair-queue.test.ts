@@ -73,6 +73,18 @@ describe('turns of tenants', () => {
     expect(work.begun.slice(-4)).toContain('a');
   });
 
+  it('come to a tenant with more time than others, however many come with one piece each', async () => {
+    const work = new Work({ slots: 1 });
+    void work.add('a');
+    for (const tenant of ['a', '0', '1']) void work.add(tenant);
+    await work.endOne(30);
+    for (let n = 2; n < 16; n += 1) {
+      void work.add(String(n));
+      await work.endOne(10);
+    }
+    expect(work.begun.slice(1)).toContain('a');
+  });
+
   it('remember the time of a tenant that brings one long piece after the other', async () => {
     const work = new Work({ slots: 1 });
     void work.add('a');

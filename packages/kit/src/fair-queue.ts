@@ -57,6 +57,8 @@ export class FairQueue {
   readonly #remembered = new Map<Key, { usedMs: number; since: number }>();
   #running = 0;
   #waiting = 0;
+  /** The time that work has had on the slots, by the number of keys with work at that time: each one's fair share so far. */
+  #share = { ms: 0, at: 0 };
 
   constructor(options: FairQueueOptions, now: () => number = monotonicMs) {
     this.#options = options;
@@ -91,7 +93,7 @@ export class FairQueue {
     try {
       return await work();
     } finally {
-      const now = this.#now();
+      const now = this.#pass();
       line.running -= 1;
       line.begunAt -= begun;
       line.usedMs += now - begun;
@@ -102,14 +104,15 @@ export class FairQueue {
   }
 
   /**
-   * A new key starts level with the one with the least used time, or with the time remembered of it, less the time for
-   * which it was without work: else a stream of new keys would pass it for ever.
+   * A new key starts level with the one with the least used time, and not below the share of all so far: else a stream of
+   * new keys would pass one that had more for ever. So it would one without work, whose remembered time ends as it passes.
    */
   #join(key: Key): Line {
+    const now = this.#pass();
     const remembered = this.#remembered.get(key) ?? { usedMs: 0, since: 0 };
     this.#remembered.delete(key);
-    const left = remembered.usedMs - (this.#now() - remembered.since);
-    const usedMs = Math.max(left, this.#leastUsed());
+    const left = remembered.usedMs - (now - remembered.since);
+    const usedMs = Math.max(left, this.#leastUsed(now), this.#share.ms);
     const line = { running: 0, begunAt: 0, usedMs, waiting: [] };
     this.#lines.set(key, line);
     return line;
@@ -121,6 +124,7 @@ export class FairQueue {
     this.#lines.delete(key);
     if (this.#lines.size === 0) {
       this.#remembered.clear();
+      this.#share.ms = 0;
       return;
     }
     this.#remembered.set(key, { usedMs: line.usedMs, since: this.#now() });
@@ -129,8 +133,16 @@ export class FairQueue {
     if (oldest !== undefined) this.#remembered.delete(oldest);
   }
 
-  #leastUsed(): number {
+  /** Adds to the share before work begins or ends, and before keys come. Returns the time. */
+  #pass(): number {
     const now = this.#now();
+    const { ms, at } = this.#share;
+    if (this.#lines.size > 0) this.#share.ms = ms + ((now - at) * this.#running) / this.#lines.size;
+    this.#share.at = now;
+    return now;
+  }
+
+  #leastUsed(now: number): number {
     let least = Infinity;
     for (const line of this.#lines.values()) least = Math.min(least, usedBy(line, now));
     return least === Infinity ? 0 : least;
@@ -142,7 +154,7 @@ export class FairQueue {
 
   /** Returns the time at which the work begins. */
   #begin(line: Line): number {
-    const now = this.#now();
+    const now = this.#pass();
     line.running += 1;
     line.begunAt += now;
     this.#running += 1;
