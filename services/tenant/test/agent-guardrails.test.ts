@@ -1,17 +1,15 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import type { WireTransfer } from '@gatehouse/contract/transfers';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { openGuardrailSecrets } from '@gatehouse/secrets/guardrail-secrets';
 import { KeyRing } from '@gatehouse/secrets/key-ring';
-import { eventually } from '@gatehouse/test/eventually';
 import type { As } from '@gatehouse/test/service-under-test';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
+import { beginTransfer, endedTransfer } from './transfer-calls.ts';
 import type { TransferSides } from './transfer-sides.ts';
 
 /** Guardrails that a transfer copies with an agent. */
 
-const path = '/v1/tenant/resource-transfers';
 const owner: As = { role: 'owner' };
 let tenants: TenantServiceUnderTest;
 let sides: TransferSides;
@@ -29,22 +27,9 @@ beforeEach(async () => {
 });
 afterAll(() => tenants.stop());
 
-type Answered = WireTransfer & { error: { code: string; message: string } };
-
-async function begin(resources = [sides.add(newId())], mode = 'copy', as = owner) {
-  const body = { mode, source_tenant_id: source.id, target_tenant_id: target.id, resources };
-  const preview = await tenants.call('POST', `${path}/previews`, { as, body });
-  const begun = await tenants.call('POST', path, { as, body: { preview_id: preview.body.id } });
-  return { status: begun.status, body: begun.body as unknown as Answered };
-}
-
-async function ended({ id }: { id: string }): Promise<Answered> {
-  return eventually(async () => {
-    const { body } = await tenants.call('GET', `${path}/${id}`, { as: owner });
-    expect(body.status).not.toBe('running');
-    return body as unknown as Answered;
-  });
-}
+const begin = (resources = [sides.add(newId())], mode = 'copy', as = owner) =>
+  beginTransfer(tenants, { source, target, resources, mode, as });
+const ended = (transfer: { id: string }) => endedTransfer(tenants, transfer);
 
 it('are those that select only the agent, under free names and for the copy', async () => {
   const id = newId();

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { WireTransfer } from '@gatehouse/contract/transfers';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
@@ -14,11 +13,16 @@ import { oldPreviews } from '../src/transfers/preview-store.ts';
 import { oldTransfers, TransferSystemStore } from '../src/transfers/transfer-system-store.ts';
 import { transferUpkeep } from '../src/transfers/transfer-upkeep-job.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
+import {
+  beginTransfer,
+  endedTransfer,
+  transfersPath as path,
+  type AnsweredTransfer,
+} from './transfer-calls.ts';
 import type { TransferSides } from './transfer-sides.ts';
 
 /** How the tenant service takes transfers through their phases, with stand-ins for the services that have a part. */
 
-const path = '/v1/tenant/resource-transfers';
 const owner: As = { role: 'owner' };
 const log = createLogger('test', 'silent');
 let tenants: TenantServiceUnderTest;
@@ -47,22 +51,9 @@ function answer(how: (step: string, calls: number) => boolean): void {
   };
 }
 
-type Answered = WireTransfer & { error: { code: string; message: string } };
-
-async function begin(resources = [sides.add(newId())], mode = 'copy', as = owner) {
-  const body = { mode, source_tenant_id: source.id, target_tenant_id: target.id, resources };
-  const preview = await tenants.call('POST', `${path}/previews`, { as, body });
-  const begun = await tenants.call('POST', path, { as, body: { preview_id: preview.body.id } });
-  return { status: begun.status, body: begun.body as unknown as Answered };
-}
-
-async function ended({ id }: { id: string }): Promise<Answered> {
-  return eventually(async () => {
-    const { body } = await tenants.call('GET', `${path}/${id}`, { as: owner });
-    expect(body.status).not.toBe('running');
-    return body as unknown as Answered;
-  });
-}
+const begin = (resources = [sides.add(newId())], mode = 'copy', as = owner) =>
+  beginTransfer(tenants, { source, target, resources, mode, as });
+const ended = (transfer: { id: string }) => endedTransfer(tenants, transfer);
 
 const inUse = () =>
   tenants.rows('select resource_id from tenant.transfer_resources where tenant_id = $1', [source.id]);
@@ -294,7 +285,7 @@ describe('a transfer', () => {
       (await tenants.call('POST', `${path}/previews`, { as, body })).body.id;
     const start = async (preview_id: unknown, as: As) => {
       const answered = await tenants.call('POST', path, { as, body: { preview_id } });
-      return { status: answered.status, body: answered.body as unknown as Answered };
+      return { status: answered.status, body: answered.body as unknown as AnsweredTransfer };
     };
     const ofAdmin = await previewed(source.admin);
     expect(await start(ofAdmin, source.admin)).toMatchObject({
@@ -330,10 +321,10 @@ describe('a transfer', () => {
     };
     const preview = await tenants.call('POST', `${path}/previews`, { as: owner, body });
     const begun = await tenants.call('POST', path, { as: owner, body: { preview_id: preview.body.id } });
-    const { id } = begun.body as unknown as Answered;
+    const { id } = begun.body as unknown as AnsweredTransfer;
     await ended({ id });
     const shownTo = async (as: As) =>
-      ((await tenants.call('GET', `${path}/${id}`, { as })).body as unknown as Answered).items;
+      ((await tenants.call('GET', `${path}/${id}`, { as })).body as unknown as AnsweredTransfer).items;
     expect(await shownTo(source.admin)).toMatchObject([{ action: 'skip', target_id: null }]);
     for (const as of [target.admin, owner])
       expect(await shownTo(as)).toMatchObject([{ action: 'skip', target_id: existingId }]);
