@@ -8,6 +8,7 @@ import { measures } from '../src/usage/measure-pg-store.ts';
 import { AnalyticsHarness } from './analytics-harness.ts';
 import { describeStores, postgres, type Engine } from './describe-stores.ts';
 import { makeCall, makeEnd } from './event-fixture.ts';
+import { noFilter } from './ingest-fixture.ts';
 
 let harness: AnalyticsHarness;
 function openWith(engine: Engine): void {
@@ -134,16 +135,7 @@ describe('summaries of rows that a test makes', () => {
       }
       const read = await harness.stores.usage.summarize(tenantId, {
         period: { from: new Date(Date.now() - 86_400_000), to: new Date() },
-        filter: {
-          agentId: null,
-          model: null,
-          provider: null,
-          channel: null,
-          dialect: null,
-          user: null,
-          apiKeyId: null,
-          group: null,
-        },
+        filter: noFilter,
         groupBy: ['model', 'user'],
         timezone: 'UTC',
       });
