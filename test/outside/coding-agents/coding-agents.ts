@@ -1,13 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { LocalCredentials } from '@gatehouse/local/credentials';
 import { instructionText } from '@gatehouse/test/provider-simulator/faults';
 import { check, mustHold, setting } from '../step.ts';
 import { keyHelper, logInByBrowser } from './command-line-login.ts';
 import { guardedSession, type Turn } from './guarded-session.ts';
-import { inNewHome, missing, output } from './program.ts';
+import { inNewHome, missing, output, withHome } from './program.ts';
 import { stoppedSession } from './stopped-session.ts';
 
 /** A step of `make test-outside` (60-coding-agents.sh). Its argument is the folder of the packages. */
@@ -155,9 +153,8 @@ for (const api of ['chat', 'responses', 'gemini'] as const) {
   });
 }
 
-await check('Claude Code: a streamed session with the key of gatehouse login by apiKeyHelper', async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-login-'));
-  try {
+await check('Claude Code: a streamed session with the key of gatehouse login by apiKeyHelper', () =>
+  withHome(async (folder) => {
     await logInByBrowser(url, key, folder);
     const prompt = 'use the tool Bash to run echo hi';
     const options = [
@@ -170,10 +167,8 @@ await check('Claude Code: a streamed session with the key of gatehouse login by 
       ...signedThinking,
       toolsSaid.messages,
     );
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-});
+  }),
+);
 
 /** A streamed session of Gemini CLI: the call of a tool, its result, and an answer in pieces. */
 const sessionOfGemini = (printed: string): string | null =>

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { expectSuccess, GatewayClient } from '@gatehouse/local/gateway-client';
 import { mustHold } from '../step.ts';
-import { callsWith } from './admin-calls.ts';
 import { missing, withHome } from './program.ts';
 
 /** One request of a person to a program. */
@@ -24,8 +24,11 @@ export async function guardedSession(
   { url, adminKey }: { url: string; adminKey: string },
   run: (home: string, key: string, turn: Turn) => Promise<string>,
 ): Promise<string | null> {
-  const call = callsWith(url, adminKey);
-  const key = await call<{ id: string; key: string }>('POST /v1/api-keys', { name: 'Guarded', role: 'user' });
+  const client = new GatewayClient(url);
+  const call = async (method: string, path: string, body?: object) =>
+    expectSuccess(await client.call(adminKey, method, path, body), path);
+  const made = await call('POST', '/v1/api-keys', { name: 'Guarded', role: 'user' });
+  const key = made as { id: string; key: string };
   const select = { api_keys: [key.id] };
   const guardrails = [
     { name: `masks-${key.id}`, action: 'mask', check: { type: 'pii' }, select },
@@ -35,8 +38,8 @@ export async function guardedSession(
     },
   ];
   try {
-    for (const guardrail of guardrails) await call('POST /v1/guardrails', guardrail);
-    await held(url, key.key);
+    for (const guardrail of guardrails) await call('POST', '/v1/guardrails', guardrail);
+    await held(client, key.key);
     const printed = (home: string, turn: Turn) => run(home, key.key, turn).catch(String);
     const refusedThenAnswered = (turn: Pick<Turn, 'prompt' | 'command'>) =>
       withHome(async (home) => {
@@ -57,17 +60,16 @@ export async function guardedSession(
       }))
     );
   } finally {
-    for (const { name } of guardrails) await call(`DELETE /v1/guardrails/${name}`);
+    for (const { name } of guardrails) await call('DELETE', `/v1/guardrails/${name}`);
   }
 }
 
 /** Resolves once the guardrails hold, which takes some seconds. */
-async function held(url: string, key: string): Promise<void> {
-  const call = callsWith(url, key);
+async function held(client: GatewayClient, key: string): Promise<void> {
   const body = { model: 'gpt-4.1-mini', messages: [{ role: 'user', content: 'heronfall' }] };
   for (let tries = 0; tries < 300; tries += 1) {
-    const refusal = await call('POST /v1/chat/completions', body).then(() => null, String);
-    if (refusal?.includes(message) === true) return;
+    const { status, body: refusal } = await client.call(key, 'POST', '/v1/chat/completions', body);
+    if (status === 400 && JSON.stringify(refusal).includes(message)) return;
     await sleep(200);
   }
   throw new Error('the guardrails do not hold');
