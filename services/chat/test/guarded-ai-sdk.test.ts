@@ -20,12 +20,7 @@ let provider: ScriptedProvider;
 let harness: ChatHarness;
 beforeAll(async () => {
   provider = await ScriptedProvider.start();
-  harness = await translatingHarness(provider, [
-    { id: 'gpt', provider: 'simulator', api: 'responses', reasoning: false },
-    { id: 'small', provider: 'simulator', reasoning: false },
-    { id: 'claude', provider: 'quick' },
-    { id: 'gemini', provider: 'wrongkey', reasoning: false },
-  ]);
+  harness = await translatingHarness(provider);
 });
 beforeEach(() => {
   provider.answer();
@@ -94,7 +89,7 @@ const vendors: Record<string, Vendor> = {
   },
 };
 
-/** A session whose tool returns `result`: `say` resolves to the text of an answer, whole or streamed. */
+/** A session with a tool that returns `result`. `say` resolves to the text of an answer, whole or streamed. */
 function sessionWith(
   { model }: Vendor,
   dialect: string,

@@ -14,12 +14,7 @@ let provider: ScriptedProvider;
 let harness: ChatHarness;
 beforeAll(async () => {
   provider = await ScriptedProvider.start();
-  harness = await translatingHarness(provider, [
-    { id: 'gpt', provider: 'simulator', api: 'responses', reasoning: false },
-    { id: 'small', provider: 'simulator', reasoning: false },
-    { id: 'claude', provider: 'quick', reasoning: false },
-    { id: 'gemini', provider: 'wrongkey', reasoning: false },
-  ]);
+  harness = await translatingHarness(provider);
 });
 beforeEach(() => provider.answer());
 afterAll(async () => {

@@ -21,12 +21,7 @@ let provider: ScriptedProvider;
 let harness: ChatHarness;
 beforeAll(async () => {
   provider = await ScriptedProvider.start();
-  harness = await translatingHarness(provider, [
-    { id: 'gpt', provider: 'simulator', api: 'responses', reasoning: false },
-    { id: 'small', provider: 'simulator', reasoning: false },
-    { id: 'claude', provider: 'quick' },
-    { id: 'gemini', provider: 'wrongkey', reasoning: false },
-  ]);
+  harness = await translatingHarness(provider);
 });
 beforeEach(() => {
   provider.answer();
