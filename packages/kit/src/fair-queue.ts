@@ -104,8 +104,8 @@ export class FairQueue {
   }
 
   /**
-   * A new key starts level with the one with the least used time, and not below the share of all so far: else a stream of
-   * new keys would pass one that had more for ever. So it would one without work, whose remembered time ends as it passes.
+   * A new key starts level with the one with the least used time, and not below the fair share: else new keys would pass one
+   * with more time for as long as they come. The remembered time of a key falls while the key has no work.
    */
   #join(key: Key): Line {
     const now = this.#pass();

@@ -12,8 +12,8 @@ const maxWordChars = 40;
 
 /**
  * Changes of fixed texts in messages before the last one: nothing acts on them any more. Names in JSON have the changes and
- * stay distinct in their object. Others are replaced as a whole, each value by a word of its own, also in the places that
- * repeat it: a call and its result stay a pair.
+ * stay distinct in their object. Others are replaced as a whole: a value has the same word in all places, so a call and its
+ * result stay a pair.
  */
 export class FixedTexts {
   readonly #changes = new Map<SourceText, readonly TextChange[]>();

@@ -51,7 +51,7 @@ export class LineGuardrails {
     const { guardrails, settings, actor } = this.#options;
     const { guardrails: index } = settings;
     const batch = guardedBatch(actor, id);
-    // The look-up has a deadline of its own.
+    // `guardrailsOf` ends a slow look-up by itself.
     const { signal } = new AbortController();
     const run = index === null ? null : await guardrails.guardrailsOf(index, batch, signal);
     if (run !== null && run.outside !== null)

@@ -21,7 +21,7 @@ export function documentOf(argumentsJson: string): Buffer {
   return Buffer.from(`${argumentsBegin}${argumentsJson}}`);
 }
 
-/** The arguments in such a document. */
+/** Returns the arguments in a document of `documentOf`. */
 export function argumentsIn(document: Buffer): string {
   return document.subarray(argumentsBegin.length, -1).toString();
 }

@@ -23,7 +23,7 @@ export function asOlder<Text extends JudgedText & { kind: GuardedText; value: st
 
 /** A change with the text of a mask. */
 export interface Replacement extends TextChange {
-  /** The type of a value with a placeholder of its own; absent for a mask. */
+  /** The type of a value to be substituted; absent for a mask. */
   type?: string;
 }
 

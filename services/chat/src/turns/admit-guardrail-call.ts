@@ -9,8 +9,8 @@ import { withoutLimits } from '../shared/tenant-settings.ts';
 import { runPoliciesOf, type PolicyTurn } from './run-policies.ts';
 
 /**
- * Admits a call of a model for a guardrail of a turn: its tokens and money count where those of the run do, in an
- * admission of its own, and requests and concurrency have the run already. Throws as `Limiter.admit` does.
+ * Admits a call of a model for a guardrail of a turn. Its tokens and money count where those of the run do; the run counts
+ * among requests and in concurrency already. Throws as `Limiter.admit` does.
  */
 export async function admitGuardrailCall(
   { limiter, pricing }: { limiter: Limiter; pricing: Pricing },
