@@ -86,8 +86,6 @@ export const searchedAtOnce = 100;
 /** Words of a search, and characters of a description; the rest is not looked at. */
 export const searchedTerms = 20;
 export const searchedChars = 1_000;
-/** Listings of a tenant at the same time. */
-export const parallelListings = { perKey: 4, maxWaiting: 1_000 };
 /** A page of tools ends before it. */
 export const maxToolPageBytes = 1024 * 1024;
 /** Lists of servers, of up to 1 MiB, read for a page of toolsets with single tools; further tools count as known. */

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { isOffered, toolChoice } from './agent-tools.ts';
+import { isOffered } from './agent-tools.ts';
 import { connectTool } from './offered-tools.ts';
 
 const server = { name: 'mail' };
@@ -14,6 +14,6 @@ it.each([
   ['other/mail', []],
 ])('an agent that names %s is offered of mail: %s', (ref, offered) => {
   const tools = { read: tool('read'), other: tool('other'), 'connect tool': connectTool };
-  const found = Object.entries(tools).filter(([, each]) => isOffered([toolChoice([ref])], server, each));
+  const found = Object.entries(tools).filter(([, each]) => isOffered([ref], server, each));
   expect(found.map(([name]) => name)).toEqual(offered);
 });

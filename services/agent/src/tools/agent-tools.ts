@@ -16,74 +16,62 @@ export function serverNames(refs: readonly string[]): string[] {
   return [...new Set(refs.map((ref) => ref.split('/', 1)[0] ?? ''))];
 }
 
-/** Tools chosen by references: `server` or `server/tool`. */
-export interface ToolChoice {
-  refs: ReadonlySet<string>;
-  /** Names of the servers in `refs`. */
-  servers: ReadonlySet<string>;
-  /** References to left out tools: `server/tool`. */
-  deny: ReadonlySet<string>;
+/** Whether an agent names a tool, as `server` or as `server/tool`. */
+function isNamed(refs: readonly string[], server: string, tool: string): boolean {
+  return refs.includes(server) || refs.includes(`${server}/${tool}`);
 }
 
-export function toolChoice(refs: readonly string[], deny: readonly string[] = []): ToolChoice {
-  return { refs: new Set(refs), servers: new Set(serverNames(refs)), deny: new Set(deny) };
-}
-
-/** Whether one of some choices has a tool. `connectTool` needs only a reference to its server. */
+/** Whether an agent with these references may use a tool. `connectTool` needs only a reference to its server. */
 export function isOffered(
-  choices: readonly ToolChoice[],
+  refs: readonly string[],
   server: Pick<McpServer, 'name'>,
   tool: OfferedTool,
 ): boolean {
-  const ref = `${server.name}/${tool.name}`;
-  return choices.some(
-    ({ refs, servers, deny }) =>
-      (tool === connectTool ? servers.has(server.name) : refs.has(server.name) || refs.has(ref)) &&
-      !deny.has(ref),
-  );
+  if (tool === connectTool) return serverNames(refs).includes(server.name);
+  return isNamed(refs, server.name, tool.name);
 }
 
-/** Bounds of the tools of an agent or of toolsets; further ones are left out. */
+/** Bounds of the tools of an agent or a toolset; further ones are left out. */
 interface ToolBounds {
+  /** References to left out tools: `server/tool`. */
+  deny: readonly string[];
   maxTools: number;
   maxBytes: number;
 }
 
-const agentBounds: ToolBounds = { maxTools: maxOfferedTools, maxBytes: maxOfferedBytes };
+const agentBounds: ToolBounds = { deny: [], maxTools: maxOfferedTools, maxBytes: maxOfferedBytes };
 
 /**
- * The tools in some choices, in a stable order, for hits in the prompt caches of providers: servers as they are
- * added, tools by name. Keeps only the chosen parts of the lists.
+ * The tools named by references, in a stable order, for hits in the prompt caches of providers: servers as they are
+ * added, tools by name. Keeps only the named parts of the lists.
  */
 export class AgentTools {
-  readonly #choices: readonly ToolChoice[];
+  readonly #refs: readonly string[];
   readonly #bounds: ToolBounds;
   readonly #tools: Omit<AgentTool, 'name'>[] = [];
   #bytes = 0;
-  #leftOut = 0;
+  #isFull = false;
 
-  constructor(choices: readonly ToolChoice[], bounds: ToolBounds = agentBounds) {
-    this.#choices = choices;
+  constructor(refs: readonly string[], bounds: ToolBounds = agentBounds) {
+    this.#refs = refs;
     this.#bounds = bounds;
   }
 
-  /** Chosen tools beyond the bounds: the first one ends the list. */
-  get leftOut(): number {
-    return this.#leftOut;
+  /** Whether no further tool would be taken. */
+  get isFull(): boolean {
+    return this.#isFull;
   }
 
   add(server: AgentTool['server'], tools: readonly OfferedTool[]): void {
     const { id, name, timeoutMs } = server;
-    const { maxTools, maxBytes } = this.#bounds;
-    const chosen = tools
-      .filter((tool) => isOffered(this.#choices, server, tool))
+    const { deny, maxTools, maxBytes } = this.#bounds;
+    const named = tools
+      .filter((tool) => isOffered(this.#refs, server, tool) && !deny.includes(`${name}/${tool.name}`))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    for (const [index, tool] of chosen.entries()) {
+    for (const tool of named) {
       this.#bytes += bytesOf(tool);
-      if (this.#leftOut > 0 || this.#bytes > maxBytes || this.#tools.length === maxTools) {
-        this.#leftOut += chosen.length - index;
-        return;
-      }
+      this.#isFull ||= this.#bytes > maxBytes || this.#tools.length === maxTools;
+      if (this.#isFull) return;
       this.#tools.push({ server: { id, name, timeoutMs }, tool });
     }
   }

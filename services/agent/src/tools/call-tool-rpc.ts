@@ -5,11 +5,11 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { CallToolRequest, CallToolResponse } from '@gatehouse/proto/agent/v1/agent';
 import { agentOf } from '../agents/agent-of-rpc.ts';
+import type { Agent } from '../agents/agent.ts';
 import { McpFailure } from '../mcp/failure.ts';
 import type { McpTool } from '../mcp/mcp-tool.ts';
-import { isOffered, toolChoice, type ToolChoice } from './agent-tools.ts';
+import { isOffered } from './agent-tools.ts';
 import type { ListToolsDependencies } from './list-tools-rpc.ts';
-import type { ServerSources } from './seen-servers.ts';
 
 /** Calls a tool if the agent may use it now, whatever it might use when the model got its tools. */
 export function callTool(dependencies: ListToolsDependencies): Rpc<CallToolRequest, CallToolResponse> {
@@ -29,40 +29,28 @@ export function callTool(dependencies: ListToolsDependencies): Rpc<CallToolReque
             argumentsOf(request),
             signal,
           )
-        : await callServer(
-            dependencies,
-            { tenantId, choices: [toolChoice(agent.tools.mcp_servers)], user: userId, request },
-            signal,
-          );
+        : await callServer(dependencies, { tenantId, agent, user: userId, request, signal });
       return { content: shortened(content, maxResultChars), outcome };
     },
   };
 }
 
-/** A call of a tool of a server, and the choices that must have it. */
-export interface ServerCall {
-  tenantId: string;
-  choices: readonly ToolChoice[];
-  user: string | null;
-  request: Pick<CallToolRequest, 'serverId' | 'tool' | 'argumentsJson'>;
-}
-
-/** The sources of tools, and servers by their ids. */
-export interface CallSources extends ServerSources {
-  servers: ServerSources['servers'] & Pick<ListToolsDependencies['servers'], 'findHead'>;
-}
-
-/** Calls a tool as its server has it now. Throws `not_found` for a tool outside the choices. */
-export async function callServer(
-  { servers, offered, registry }: CallSources,
-  { tenantId, choices, user, request }: ServerCall,
-  signal: AbortSignal,
+async function callServer(
+  { servers, offered, registry }: ListToolsDependencies,
+  {
+    tenantId,
+    agent,
+    user,
+    request,
+    signal,
+  }: { tenantId: string; agent: Agent; user: string | null; request: CallToolRequest; signal: AbortSignal },
 ): Promise<CallToolResponse> {
   const { serverId, tool: name } = request;
   const server = isUuid(serverId) ? await servers.findHead(tenantId, serverId) : null;
+  const { mcp_servers: refs } = agent.tools;
   const [seen] = server === null ? [] : await offered.seenBy([server], user);
   const offeredTool = seen === undefined ? undefined : await offered.find(seen, name);
-  if (offeredTool === undefined || server?.enabled !== true || !isOffered(choices, server, offeredTool))
+  if (offeredTool === undefined || server?.enabled !== true || !isOffered(refs, server, offeredTool))
     throw noSuchTool();
   const { schemaJson, ...definition } = offeredTool;
   const tool = { ...definition, inputSchema: JSON.parse(schemaJson) as McpTool['inputSchema'] };
@@ -75,7 +63,7 @@ export async function callServer(
   }
 }
 
-function argumentsOf({ argumentsJson }: ServerCall['request']): Record<string, unknown> {
+function argumentsOf({ argumentsJson }: CallToolRequest): Record<string, unknown> {
   return JSON.parse(argumentsJson) as Record<string, unknown>;
 }
 

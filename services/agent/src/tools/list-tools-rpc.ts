@@ -16,10 +16,13 @@ import { partsOf } from '../agents/mcp-refs.ts';
 import type { McpRegistry } from '../mcp/mcp-registry.ts';
 import type { ServerStore } from '../servers/server-store.ts';
 import type { WebFetch } from '../web/web-fetch.ts';
-import { AgentTools, serverNames, toolChoice, type AgentTool } from './agent-tools.ts';
+import { AgentTools, serverNames, type AgentTool } from './agent-tools.ts';
 import type { OfferedTool, OfferedTools, SeenServer } from './offered-tools.ts';
 import { seenServers } from './seen-servers.ts';
-import { maxMissing, parallelListings } from '../bounds.ts';
+import { maxMissing } from '../bounds.ts';
+
+/** Listings of a tenant at the same time. */
+const listings = { perKey: 4, maxWaiting: 1_000 };
 
 export interface ListToolsDependencies {
   agents: AgentStore;
@@ -34,7 +37,7 @@ export interface ListToolsDependencies {
  * unresponsive servers are as they were.
  */
 export function listTools(dependencies: ListToolsDependencies): Rpc<ListToolsRequest, ListToolsResponse> {
-  const turns = new FairQueue(parallelListings);
+  const turns = new FairQueue(listings);
   return {
     callers: ['chat'],
     acceptsDelegation: true,
@@ -96,11 +99,11 @@ async function toolsOf(
   refs: readonly string[],
   seen: readonly SeenServer[],
 ): Promise<{ tools: AgentTool[]; missing: string[] }> {
-  const tools = new AgentTools([toolChoice(refs)]);
+  const tools = new AgentTools(refs);
   const missing: string[] = [];
   // One list after the other: what is beyond the limits of an agent is not read.
   for (const each of seen) {
-    if (tools.leftOut > 0) break;
+    if (tools.isFull) break;
     const list = await offered.read(each);
     tools.add(each.server, list);
     if (each.server.toolsUpdatedAt !== null) missing.push(...missingOf(refs, each.server.name, list));

@@ -18,13 +18,11 @@ export async function seenServers(
   { tenantId, user }: { tenantId: string; user: string | null },
 ): Promise<SeenServer[]> {
   const names = serverNames(refs);
-  const places = new Map(names.map((name, index) => [name, index]));
-  const placeOf = ({ server }: SeenServer): number => places.get(server.name) ?? 0;
   if (names.length === 0) return [];
   const find = async (): Promise<SeenServer[]> => {
     const heads = await servers.findEnabled(tenantId, names);
     const seen = await offered.seenBy(heads, user);
-    return seen.toSorted((a, b) => placeOf(a) - placeOf(b));
+    return seen.toSorted((a, b) => names.indexOf(a.server.name) - names.indexOf(b.server.name));
   };
   const seen = await find();
   const stale = seen.filter(({ server, isStale }) => isStale && server.retryInS <= 0);

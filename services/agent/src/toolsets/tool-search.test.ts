@@ -5,7 +5,6 @@ import type { ListedTool } from './toolset-tools.ts';
 const tool = (name: string, description = ''): ListedTool => ({
   ...{ name, description, schemaJson: '{}', readOnly: true },
   source: { type: 'mcp_server', name: 'mail' },
-  offered: null,
 });
 
 const some = [

@@ -16,9 +16,9 @@ import type { z } from 'zod';
 import type { AgentStore } from '../agents/agent-store.ts';
 import { viewerOf } from '../agents/viewer.ts';
 import type { ServerSources } from '../tools/seen-servers.ts';
-import { parallelListings } from '../bounds.ts';
+import { maxToolPageBytes } from '../bounds.ts';
 import { bestTools } from './tool-search.ts';
-import { firstOf, showTool, toolsOf } from './toolset-tools.ts';
+import { showTool, toolsOf, type ListedTool } from './toolset-tools.ts';
 import {
   changeToolset,
   deleteToolset,
@@ -41,6 +41,9 @@ type Patch = Call<PatchToolset>;
 type ListTools = Call<unknown, z.output<typeof listToolsetTools>>;
 
 const what = 'toolset';
+/** Listings of a tenant at the same time. */
+const listings = { perKey: 4, maxWaiting: 1_000 };
+
 export interface ToolsetDependencies {
   toolsets: ToolsetStore;
   agents: AgentStore;
@@ -51,7 +54,7 @@ export interface ToolsetDependencies {
 /** `/v1/toolsets*`; `{toolset}` is an id or a name. */
 export function toolsetHandlers(dependencies: ToolsetDependencies): Record<string, Handler> {
   const { toolsets, changes } = dependencies;
-  const turns = new FairQueue(parallelListings);
+  const turns = new FairQueue(listings);
   return {
     'toolsets.list': async (call: List) => {
       const principal = tenantOf(call);
@@ -119,9 +122,7 @@ async function listTools({ toolsets, agents, sources }: ToolsetDependencies, cal
   const toolset = await find(toolsets, call);
   const keys = [...new Set(toolset.agents.map(agentKeyOf))];
   const active = keys.length === 0 ? [] : await agents.findActive(viewerOf(principal), keys);
-  const { prefix } = toolset;
-  const view = { toolsets: [toolset], prefix, agents: active, tenantId, user };
-  const { tools: all } = await toolsOf(sources, view);
+  const all = await toolsOf(sources, { toolset, agents: active, tenantId, user });
   if (q !== undefined) {
     const best = await bestTools(tenantId, all, { q, limit: Math.min(limit, maxToolsFound) });
     return { body: { data: best.map(showTool), has_more: false, next_cursor: null } };
@@ -137,6 +138,17 @@ async function listTools({ toolsets, agents, sources }: ToolsetDependencies, cal
       next_cursor: hasMore && last !== undefined ? encodeCursor(last.name) : null,
     },
   };
+}
+
+/** The first tools, as far as their definitions have room in a page: one at least. */
+function firstOf(tools: readonly ListedTool[], limit: number): ListedTool[] {
+  let bytes = 0;
+  const first = tools.slice(0, limit);
+  const end = first.findIndex(({ schemaJson, description }, index) => {
+    bytes += Buffer.byteLength(schemaJson) + Buffer.byteLength(description);
+    return index > 0 && bytes > maxToolPageBytes;
+  });
+  return end < 0 ? first : first.slice(0, end);
 }
 
 /** The name in a cursor; null without one. Throws `invalid_cursor`. */

@@ -9,28 +9,20 @@ import { runCooperatively } from '@gatehouse/kit/cooperative';
 import type { ActiveAgent } from '../agents/agent.ts';
 import { partsOf } from '../agents/mcp-refs.ts';
 import { modelNames, type ToolRef } from '../mcp/model-names.ts';
-import { AgentTools, toolChoice, type AgentTool } from '../tools/agent-tools.ts';
+import { AgentTools, type AgentTool } from '../tools/agent-tools.ts';
 import { seenServers, type ServerSources } from '../tools/seen-servers.ts';
-import { maxToolPageBytes, maxToolsetBytes, maxToolsetTools } from '../bounds.ts';
+import { maxToolsetBytes, maxToolsetTools } from '../bounds.ts';
 import type { Toolset } from './toolset.ts';
-
-/** A tool of a server, before it has a name in a list. */
-type ServerTool = Omit<AgentTool, 'name'>;
 
 /** A tool of a toolset, with its schema as JSON text. */
 export interface ListedTool extends Pick<ToolsetTool, 'name' | 'description' | 'source'> {
   schemaJson: string;
   readOnly: boolean;
-  /** Null for an agent, and its tools. */
-  offered: ServerTool | null;
 }
 
 interface ToolsetView {
-  /** Several have the tools of each. */
-  toolsets: readonly Pick<Toolset, 'mcp_servers' | 'deny' | 'agents'>[];
-  /** Whether the names of tools begin with that of their server. */
-  prefix: boolean;
-  /** Their agents, as far as the user can see and use them. */
+  toolset: Toolset;
+  /** Its agents, as far as the user can see and use them. */
   agents: readonly ActiveAgent[];
   tenantId: string;
   user: string | null;
@@ -46,27 +38,23 @@ const agentSchema = JSON.stringify({
   additionalProperties: false,
 });
 
-/** The tools of toolsets as a user gets them, in the order of their names. Expired lists are fetched first. */
-export async function toolsOf(
-  sources: ServerSources,
-  { toolsets, prefix, agents, tenantId, user }: ToolsetView,
-): Promise<{ tools: ListedTool[]; leftOut: number }> {
-  const refs = toolsets.flatMap(({ mcp_servers: servers }) => servers);
-  const choices = toolsets.map(({ mcp_servers: servers, deny }) => toolChoice(servers, deny));
-  const tools = new AgentTools(choices, { maxTools: maxToolsetTools, maxBytes: maxToolsetBytes });
+/** The tools of a toolset as a user gets them, in the order of their names. Expired lists are fetched first. */
+export async function toolsOf(sources: ServerSources, view: ToolsetView): Promise<ListedTool[]> {
+  const { toolset, agents, tenantId, user } = view;
+  const { mcp_servers: refs, deny, prefix } = toolset;
+  const tools = new AgentTools(refs, { deny, maxTools: maxToolsetTools, maxBytes: maxToolsetBytes });
   for (const seen of await seenServers(sources, refs, { tenantId, user })) {
+    if (tools.isFull) break;
     const list = await sources.offered.read(seen);
     await runCooperatively(tenantId, () => tools.add(seen.server, list));
   }
-  const agentRefs = [...new Set(toolsets.flatMap(({ agents: keys }) => keys))];
-  const agentEntries = agentTools(agentRefs, agents);
-  const listed = await runCooperatively(tenantId, () => inOrder(tools.unnamed, agentEntries, prefix));
-  return { tools: listed, leftOut: tools.leftOut };
+  const agentEntries = agentTools(toolset.agents, agents);
+  return runCooperatively(tenantId, () => inOrder(tools.unnamed, agentEntries, prefix));
 }
 
 /** The tools with their names, in the order of these. */
 function inOrder(
-  serverTools: readonly ServerTool[],
+  serverTools: readonly Omit<AgentTool, 'name'>[],
   agentEntries: readonly (UnnamedTool & { ref: ToolRef })[],
   prefix: boolean,
 ): ListedTool[] {
@@ -79,7 +67,7 @@ function inOrder(
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-export function showTool({ schemaJson, readOnly, offered: _, ...tool }: ListedTool): ToolsetTool {
+export function showTool({ schemaJson, readOnly, ...tool }: ListedTool): ToolsetTool {
   return {
     ...tool,
     // The texts are those of objects.
@@ -88,30 +76,15 @@ export function showTool({ schemaJson, readOnly, offered: _, ...tool }: ListedTo
   };
 }
 
-/** The first tools, as far as their definitions have room in a page: one at least. */
-export function firstOf<Tool extends Pick<ListedTool, 'schemaJson' | 'description'>>(
-  tools: readonly Tool[],
-  limit: number,
-): Tool[] {
-  let bytes = 0;
-  const first = tools.slice(0, limit);
-  const end = first.findIndex(({ schemaJson, description }, index) => {
-    bytes += Buffer.byteLength(schemaJson) + Buffer.byteLength(description);
-    return index > 0 && bytes > maxToolPageBytes;
-  });
-  return end < 0 ? first : first.slice(0, end);
-}
-
 type UnnamedTool = Omit<ListedTool, 'name'>;
 
-function serverRef({ server, tool }: ServerTool): ToolRef {
+function serverRef({ server, tool }: Omit<AgentTool, 'name'>): ToolRef {
   return { server: server.name, tool: tool.name };
 }
 
-function fromServer(offered: ServerTool): UnnamedTool {
-  const { description, schemaJson, readOnly } = offered.tool;
-  const source = { type: 'mcp_server', name: offered.server.name } as const;
-  return { description, schemaJson, readOnly, source, offered };
+function fromServer({ server, tool }: Omit<AgentTool, 'name'>): UnnamedTool {
+  const { description, schemaJson, readOnly } = tool;
+  return { description, schemaJson, readOnly, source: { type: 'mcp_server', name: server.name } };
 }
 
 /** Agents as tools, and single tools of agents: `agent__<key>`, `agent__<key>__<tool>`. */
@@ -128,20 +101,13 @@ function agentTools(
     if (tool === null) {
       const description = agent.description === '' ? agent.name : agent.description;
       const ownRef: ToolRef = { server: 'agent', tool: key, isAgent: true };
-      return [{ ref: ownRef, description, schemaJson: agentSchema, readOnly: false, source, offered: null }];
+      return [{ ref: ownRef, description, schemaJson: agentSchema, readOnly: false, source }];
     }
     if (!isBuiltin(tool)) return [];
     const schemaJson = JSON.stringify(schemaOf(tool));
     const toolRef: ToolRef = { server: `agent__${key}`, tool, isAgent: true };
     return [
-      {
-        ref: toolRef,
-        description: builtinTools[tool].description,
-        schemaJson,
-        readOnly: true,
-        source,
-        offered: null,
-      },
+      { ref: toolRef, description: builtinTools[tool].description, schemaJson, readOnly: true, source },
     ];
   });
 }
